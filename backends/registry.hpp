@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/backend.hpp"
+
+namespace attest {
+
+/// The only list of backends, in report order.
+std::span<const Backend* const> all_backends();
+
+/// Those that `selector` names: a full name, or a prefix that ends at '.' or '@' or at a whole
+/// component ("scalar", "scalar.unified", "faulty"); several separated by commas. Without a
+/// selector: every backend that is not a deliberate fault.
+/// \throws std::invalid_argument naming the part that matches nothing, with near names.
+std::vector<const Backend*> select_backends(std::string_view selector);
+
+/// Engines a run must have really used, from ATTEST_REQUIRE ("hip@rocm,amx@native"): each is
+/// "<impl>@<engine>". Returns one sentence per requirement that no available backend of exactly
+/// that implementation and engine meets; an emulated or host engine never satisfies a real one.
+std::vector<std::string> unmet_requirements(std::string_view required);
+
+}  // namespace attest

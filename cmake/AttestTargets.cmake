@@ -1,0 +1,39 @@
+# attest_library(NAME HEADERS ... SOURCES ... [LINK ...] [PRIVATE_LINK ...])
+# One static library per folder, attest::NAME, whose headers are included as "folder/header.hpp".
+function(attest_library name)
+  cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(attest_${name} STATIC)
+  add_library(attest::${name} ALIAS attest_${name})
+  set_target_properties(attest_${name} PROPERTIES EXPORT_NAME ${name})
+  target_sources(attest_${name}
+    PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS}
+    PRIVATE ${arg_SOURCES})
+  target_include_directories(attest_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/attest>)
+  target_link_libraries(attest_${name}
+    PUBLIC ${arg_LINK}
+    PRIVATE $<BUILD_INTERFACE:attest::warnings> ${arg_PRIVATE_LINK})
+endfunction()
+
+# attest_test(NAME [TIER quick|device|nightly] [TIMEOUT s] SOURCES ... LINK ...)
+# One GoogleTest program; each test in it is a ctest entry labelled with its tier.
+function(attest_test name)
+  cmake_parse_arguments(arg "" "TIER;TIMEOUT" "SOURCES;LINK;DEFINES" ${ARGN})
+  if(NOT ATTEST_BUILD_TESTS)
+    return()
+  endif()
+  if(NOT arg_TIER)
+    set(arg_TIER quick)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} attest::warnings GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE
+    ATTEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ATTEST_BINARY="${PROJECT_BINARY_DIR}/bin/attest" ${arg_DEFINES})
+  include(GoogleTest)
+  # A generous discovery timeout: a loaded two-core machine may need it.
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120
+    PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT})
+endfunction()

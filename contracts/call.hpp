@@ -1,0 +1,166 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "contracts/dtype.hpp"
+
+namespace attest {
+
+/// Shape of a tensor argument. Strides and storage_offset count elements, storage_bytes the whole
+/// storage the view lies in (a framework specialises launches on it).
+struct TensorMeta {
+  Dtype dtype = Dtype::bf16;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  std::int64_t storage_offset = 0;
+  std::int64_t storage_bytes = 0;
+  std::string storage;  ///< label; equal labels share storage. Empty = unknown
+
+  std::int64_t size(std::size_t dim) const { return dim < shape.size() ? shape[dim] : 0; }
+  std::int64_t stride(std::size_t dim) const { return dim < strides.size() ? strides[dim] : 0; }
+  bool operator==(const TensorMeta&) const = default;
+};
+
+/// Row-major contiguous tensor of `shape` in a storage of exactly its size.
+TensorMeta contiguous(Dtype dtype, std::vector<std::int64_t> shape);
+
+/// A metadata array: descriptor and values. Values are stored row-major over `meta.shape`, whatever
+/// the strides; `meta.dtype` is what the kernel sees (int32, int64, uint8, bool).
+struct IntArray {
+  TensorMeta meta;
+  std::vector<std::int64_t> values;
+  bool recorded = true;  ///< false: a capture kept only a hash; rules that need values do not apply
+
+  std::int64_t numel() const;
+  std::int64_t size(std::size_t dim) const { return meta.size(dim); }
+  std::int64_t operator[](std::size_t i) const { return values[i]; }
+  /// Element (row, col) of a two-dimensional array.
+  std::int64_t at(std::size_t row, std::size_t col) const {
+    return values[row * static_cast<std::size_t>(meta.shape[1]) + col];
+  }
+  bool operator==(const IntArray&) const = default;
+};
+
+/// One-dimensional contiguous array of `dtype`.
+IntArray int_array(Dtype dtype, std::vector<std::int64_t> values);
+/// Two-dimensional contiguous array of `dtype`; values row-major, rows * cols of them.
+IntArray int_matrix(Dtype dtype, std::int64_t rows, std::int64_t cols,
+                    std::vector<std::int64_t> values);
+
+/// Which kernel form the host code launches for a call. Absent in captures, which stop at the
+/// Python call.
+struct Launch {
+  std::string form =
+      "2d";  ///< "2d": one program walks the whole KV; "3d": split-KV and a reduction
+  std::int64_t kv_splits = 1;       ///< segments per sequence of the 3d form
+  std::int64_t queries_per_kv = 1;  ///< q heads that share one load of K/V
+  bool operator==(const Launch&) const = default;
+};
+
+/// AITER `unified_attention` (also vLLM's Triton kernel of that name). docs/contracts.md,
+/// "unified".
+struct UnifiedCall {
+  TensorMeta q;           ///< (total_q, num_q_heads, head_dim)
+  TensorMeta k;           ///< (num_pages, page_size, num_kv_heads, head_dim)
+  TensorMeta v;           ///< (num_pages, page_size, num_kv_heads, v_head_dim)
+  TensorMeta out;         ///< (total_q, num_q_heads, v_head_dim)
+  IntArray cu_seqlens_q;  ///< (batch + 1), starts at 0
+  IntArray seqused_k;     ///< (batch), total KV length, this step's tokens included
+  IntArray block_table;   ///< (batch, max_pages) page ids
+  std::int64_t max_seqlen_q = 0;
+  std::int64_t max_seqlen_k = 0;
+  double softmax_scale = 0;
+  bool causal = true;
+  std::array<std::int64_t, 2> window_size = {-1, -1};  ///< (left, right); left -1 = off
+  double softcap = 0;
+  std::optional<TensorMeta> q_descale, k_descale, v_descale;  ///< one-element f32
+  std::optional<TensorMeta> sinks;                            ///< (num_q_heads)
+  std::optional<TensorMeta> qq_bias;  ///< additive bias over the new tokens, one for all requests
+  std::optional<Launch> launch;
+  bool operator==(const UnifiedCall&) const = default;
+};
+
+/// SGLang CPU `extend_attention_cpu`: prefill, chunked prefill, draft extend, target verify.
+struct ExtendCall {
+  TensorMeta q_extend;  ///< (total_q, num_q_heads, head_dim)
+  std::optional<TensorMeta> k_extend,
+      v_extend;                   ///< (total_q, num_kv_heads, dim): the new tokens' K/V
+  TensorMeta o_extend;            ///< (total_q, num_q_heads, v_head_dim)
+  TensorMeta k_buffer, v_buffer;  ///< (num_slots, num_kv_heads, dim): read for the prefix only
+  IntArray req_to_token;          ///< (rows, context) slot of token j of pool row r
+  IntArray req_pool_indices;      ///< (batch) int64
+  IntArray seq_lens;              ///< (batch) int64, prefix + extend
+  IntArray extend_seq_lens;       ///< (batch)
+  IntArray extend_start_loc;      ///< (batch) first row of the request in q/k/v/o
+  std::int64_t max_len_extend = 0;
+  double sm_scale = 0;
+  double logit_cap = 0;
+  bool is_cross_attn = false;
+  std::int64_t sliding_window_size = 0;  ///< visible keys including self; <= 0 = off
+  std::optional<IntArray> encoder_lens;  ///< (batch) int64
+  std::optional<TensorMeta> sinks;       ///< (num_q_heads), q's dtype
+  std::optional<IntArray>
+      tree_mask;  ///< bool, batch * max_len_extend^2, true = visible (QLEN_ONLY)
+  bool operator==(const ExtendCall&) const = default;
+};
+
+/// SGLang CPU `decode_attention_cpu`: one query per row; stores K/V at `loc` first.
+struct DecodeCall {
+  TensorMeta query;               ///< (batch, num_q_heads, head_dim)
+  TensorMeta k_buffer, v_buffer;  ///< (num_slots, num_kv_heads, dim)
+  TensorMeta output;              ///< (batch, num_q_heads, v_head_dim)
+  std::optional<TensorMeta> key,
+      value;                  ///< (batch, num_kv_heads, dim): stored at loc before attention
+  IntArray loc;               ///< (batch) int64 slot of the new token
+  TensorMeta attn_logits;     ///< (batch, num_q_heads, num_kv_splits, v_head_dim + 1) f32 scratch
+  IntArray req_to_token;      ///< (rows, context)
+  IntArray req_pool_indices;  ///< (batch) int64
+  IntArray seq_lens;          ///< (batch) int64, the token stored at loc included
+  double sm_scale = 0;
+  double logit_cap = 0;
+  bool is_cross_attn = false;
+  std::int64_t sliding_window_size = 0;  ///< visible keys including self; <= 0 = off
+  std::optional<IntArray> encoder_lens;  ///< (batch) int64
+  std::optional<TensorMeta> sinks;       ///< (num_q_heads)
+  bool operator==(const DecodeCall&) const = default;
+};
+
+/// AITER `mla_decode_fwd`: one draft length for the whole batch, one latent kv head.
+struct MlaDecodeCall {
+  TensorMeta q;                ///< (total_q, num_q_heads, 576)
+  TensorMeta kv_buffer;        ///< (num_pages, page_size, 1, 576)
+  TensorMeta o;                ///< (total_q, num_q_heads, 512)
+  IntArray qo_indptr;          ///< (batch + 1) int32
+  IntArray kv_indptr;          ///< (batch + 1) int32
+  IntArray kv_indices;         ///< (>= kv_indptr[-1]) int32 page ids (slots at page size 1)
+  IntArray kv_last_page_lens;  ///< (batch) int32
+  std::int64_t max_seqlen_q = 1;
+  std::int64_t page_size = 1;
+  double sm_scale = 0;
+  double logit_cap = 0;
+  std::optional<std::int64_t> num_kv_splits;
+  std::optional<TensorMeta> q_scale, kv_scale;  ///< one-element f32
+  bool persistent = false;                      ///< work_* metadata given
+  bool operator==(const MlaDecodeCall&) const = default;
+};
+
+/// What a kernel is handed: the metadata of one call of one signature. It can be wrong about the
+/// Problem; finding that is what this project is for.
+using Call = std::variant<UnifiedCall, ExtendCall, DecodeCall, MlaDecodeCall>;
+
+/// The kernel calling conventions, in the order of Call's alternatives.
+enum class Signature { unified, extend, decode, mla_decode };
+inline constexpr std::array all_signatures = {Signature::unified, Signature::extend,
+                                              Signature::decode, Signature::mla_decode};
+
+Signature signature_of(const Call& call);
+std::string_view name(Signature signature);
+std::optional<Signature> signature_from_name(std::string_view text);
+
+}  // namespace attest

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "contracts/call.hpp"
+
+namespace attest {
+
+/// Yes, or no with the reason a person reads. Never a bool without one.
+struct Answer {
+  bool yes = true;
+  std::string reason;
+  explicit operator bool() const { return yes; }
+  static Answer no(std::string why) { return {false, std::move(why)}; }
+};
+
+/// What a backend declares about its kernel. Rules and the judge read it; nothing is probed.
+struct Capabilities {
+  Signature signature = Signature::unified;
+  std::vector<Dtype> q_dtypes = {Dtype::bf16};
+  std::vector<Dtype> kv_dtypes = {Dtype::bf16};
+  bool window = true;
+  bool softcap = true;
+  bool sinks = true;
+  bool tree_mask = false;
+  bool distinct_v_head_dim = true;  ///< v_head_dim != head_dim
+  bool returns_lse = false;
+  /// The kernel computes K/V offsets in the dtype of seqused_k (or req_to_token), so int32 wraps
+  /// past 2^31: makes the dtype rule `wrong` instead of `policy`.
+  bool length_dtype_reaches_offsets = false;
+  bool index_dtype_reaches_offsets = false;  ///< slot * stride in req_to_token's dtype
+  /// 0 * NaN reaches the output from V slots past kv_len of the last page (a tile equals a page).
+  bool reads_v_past_kv_len = false;
+  /// Can take its process down (device kernels, foreign code): the judge runs it in a worker.
+  bool isolate = false;
+};
+
+}  // namespace attest

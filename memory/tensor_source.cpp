@@ -1,0 +1,1 @@
+#include "memory/tensor_source.hpp"

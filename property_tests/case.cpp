@@ -1,0 +1,1 @@
+#include "property_tests/case.hpp"

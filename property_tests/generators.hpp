@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "property_tests/case.hpp"
+
+namespace attest {
+
+/// What to draw.
+struct GeneratorOptions {
+  Signature signature = Signature::unified;
+  const Capabilities* capabilities = nullptr;  ///< only what the backend claims; null = everything
+  std::int64_t max_kv = 512;
+  std::int64_t max_requests = 6;
+};
+
+/// Case `index` of the stream `seed`: random access, so any shard count sees the same set. Legal by
+/// construction (nothing is filtered): shapes of real models scaled down in length, uneven verify
+/// lengths by default, permuted pages, recipe and mode mixed.
+Case generate(std::uint64_t seed, std::uint64_t index, const GeneratorOptions& options);
+
+/// Smaller legal cases, most promising first: fewer requests, shorter lengths, fewer heads, fewer
+/// pages, fewer features. The only shrinker; RapidCheck and `attest run` both use it.
+std::vector<Case> smaller(const Case& c);
+
+/// Greedy descent over smaller() while `still_fails` holds, within `max_trials`.
+struct Shrunk {
+  Case best;
+  int trials = 0;
+  int steps = 0;
+};
+template <class StillFails>
+Shrunk shrink(Case c, int max_trials, StillFails&& still_fails) {
+  Shrunk result{std::move(c)};
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (Case& candidate : smaller(result.best)) {
+      if (result.trials >= max_trials) return result;
+      ++result.trials;
+      if (!still_fails(candidate)) continue;
+      result.best = std::move(candidate);
+      ++result.steps;
+      progress = true;
+      break;
+    }
+  }
+  return result;
+}
+
+/// Feature words of a case for the coverage table: "uneven", "window", "softcap", "sinks", "tree",
+/// "mla", "gqa", "shared prefix", "page 1", the mode, the recipe.
+std::vector<std::string> features_of(const Case& c);
+
+}  // namespace attest
