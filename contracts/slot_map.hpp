@@ -42,6 +42,10 @@ struct SlotMap {
 /// \pre !problem_error(problem).
 SlotMap make_slot_map(const Problem& problem);
 
+/// Physical pages that a placement (no listed slots) takes: shared whole pages count once, padded
+/// rows share page 0, which is then reserved. \pre sizes are in range.
+std::int64_t pages_needed(const Problem& problem);
+
 /// The inverse: which content each occupied slot holds. Slots absent from it hold nothing.
 std::unordered_map<std::int64_t, ContentKey> contents_by_slot(const Problem& problem,
                                                               const SlotMap& slots);
