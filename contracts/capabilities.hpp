@@ -30,10 +30,23 @@ struct Capabilities {
   /// past 2^31: makes the dtype rule `wrong` instead of `policy`.
   bool length_dtype_reaches_offsets = false;
   bool index_dtype_reaches_offsets = false;  ///< slot * stride in req_to_token's dtype
+  /// max_len_extend must equal the longest request, not only cover it: makes a larger one `wrong`
+  /// instead of `policy`.
+  bool max_len_is_exact = false;
   /// 0 * NaN reaches the output from V slots past kv_len of the last page (a tile equals a page).
   bool reads_v_past_kv_len = false;
   /// Can take its process down (device kernels, foreign code): the judge runs it in a worker.
   bool isolate = false;
 };
+
+/// A kernel nobody vouches for: every trap some published kernel of a signature has is one of its
+/// own. Calls that name no backend are checked against it.
+inline Capabilities strict_capabilities() {
+  Capabilities strict;
+  strict.length_dtype_reaches_offsets = true;
+  strict.index_dtype_reaches_offsets = true;
+  strict.max_len_is_exact = true;
+  return strict;
+}
 
 }  // namespace attest

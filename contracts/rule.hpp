@@ -44,7 +44,7 @@ struct Finding {
 /// new"
 std::string to_string(const Finding& finding);
 
-/// Findings of one check. Keeps the first `limit` of each rule and counts the rest.
+/// Findings of one check. Keeps the first `limit` of each rule and severity and counts the rest.
 class Report {
  public:
   explicit Report(std::int64_t limit_per_rule = 3) : limit_(limit_per_rule) {}
@@ -54,6 +54,9 @@ class Report {
   void add(std::string where, std::string got, std::string expected);
   /// Files under the current rule with another severity (capability-dependent rules).
   void add(Severity severity, std::string where, std::string got, std::string expected);
+  /// Counts `count` further places like the one added last, without words: for loops over tables
+  /// where describing every cell would cost more than checking them.
+  void add_more(std::int64_t count);
   /// The current rule needs values the capture did not record.
   void not_recorded(std::string_view array);
 
@@ -66,7 +69,7 @@ class Report {
   std::int64_t limit_;
   std::string rule_;
   Severity severity_ = Severity::wrong;
-  std::int64_t of_rule_ = 0;
+  std::size_t first_of_rule_ = 0;  ///< where the current rule's findings begin
   std::vector<Finding> findings_;
   std::vector<std::string> missing_;
 };
@@ -75,7 +78,8 @@ class Report {
 struct Truth {
   const Problem& problem;
   const SlotMap& slots;
-  Capabilities capabilities;  ///< of the kernel the call is for; default = a strict generic one
+  /// Of the kernel the call is for; default = a strict generic one.
+  Capabilities capabilities = strict_capabilities();
 };
 
 /// A named, sourced predicate over one signature's call. The function for a signature is null where

@@ -1,0 +1,148 @@
+#include "contracts/rules/array_shape.hpp"
+
+#include <optional>
+#include <string>
+
+namespace attest {
+namespace {
+
+// Generous: no tensor of one layer reaches them, and products of two stay inside 63 bits.
+constexpr std::size_t max_rank = 8;
+constexpr std::int64_t max_extent = std::int64_t{1} << 40;
+constexpr std::int64_t max_elements = std::int64_t{1} << 50;
+
+/// Calls f(name, array) for every metadata array of the call, g(name, tensor) for every tensor.
+template <class F, class G>
+void visit(const UnifiedCall& c, F f, G g) {
+  f("cu_seqlens_q", &c.cu_seqlens_q);
+  f("seqused_k", &c.seqused_k);
+  f("block_table", &c.block_table);
+  g("q", &c.q), g("k", &c.k), g("v", &c.v), g("out", &c.out);
+  g("q_descale", c.q_descale), g("k_descale", c.k_descale), g("v_descale", c.v_descale);
+  g("sinks", c.sinks), g("qq_bias", c.qq_bias);
+}
+
+template <class F, class G>
+void visit(const ExtendCall& c, F f, G g) {
+  f("req_to_token", &c.req_to_token), f("req_pool_indices", &c.req_pool_indices);
+  f("seq_lens", &c.seq_lens), f("extend_seq_lens", &c.extend_seq_lens);
+  f("extend_start_loc", &c.extend_start_loc), f("encoder_lens", c.encoder_lens);
+  f("tree_mask", c.tree_mask);
+  g("q_extend", &c.q_extend), g("k_extend", c.k_extend), g("v_extend", c.v_extend);
+  g("o_extend", &c.o_extend), g("k_buffer", &c.k_buffer), g("v_buffer", &c.v_buffer);
+  g("sinks", c.sinks);
+}
+
+template <class F, class G>
+void visit(const DecodeCall& c, F f, G g) {
+  f("loc", &c.loc), f("req_to_token", &c.req_to_token);
+  f("req_pool_indices", &c.req_pool_indices), f("seq_lens", &c.seq_lens);
+  f("encoder_lens", c.encoder_lens);
+  g("query", &c.query), g("k_buffer", &c.k_buffer), g("v_buffer", &c.v_buffer);
+  g("output", &c.output), g("key", c.key), g("value", c.value);
+  g("attn_logits", &c.attn_logits), g("sinks", c.sinks);
+}
+
+template <class F, class G>
+void visit(const MlaDecodeCall& c, F f, G g) {
+  f("qo_indptr", &c.qo_indptr), f("kv_indptr", &c.kv_indptr), f("kv_indices", &c.kv_indices);
+  f("kv_last_page_lens", &c.kv_last_page_lens);
+  g("q", &c.q), g("kv_buffer", &c.kv_buffer), g("o", &c.o);
+  g("q_scale", c.q_scale), g("kv_scale", c.kv_scale);
+}
+
+/// Pointer to the value of a present optional, to the object itself otherwise.
+template <class T>
+const T* present(const T* object) {
+  return object;
+}
+template <class T>
+const T* present(const std::optional<T>& object) {
+  return object ? &*object : nullptr;
+}
+
+std::string shape_text(const TensorMeta& t) {
+  std::string text = "(";
+  for (std::size_t d = 0; d < t.shape.size(); ++d) {
+    text += (d ? ", " : "") + std::to_string(t.shape[d]);
+  }
+  return text + ")";
+}
+
+void check_values(std::string_view array, const IntArray& a, Report& report) {
+  if (!a.recorded || a.numel() == static_cast<std::int64_t>(a.values.size())) return;
+  report.add(std::string(array), std::to_string(a.values.size()) + " values",
+             "one value per entry of its shape " + shape_text(a.meta));
+}
+
+void check_sizes(std::string_view tensor, const TensorMeta& t, Report& report) {
+  if (t.shape.size() > max_rank || t.strides.size() != t.shape.size()) {
+    report.add(std::string(tensor),
+               std::to_string(t.shape.size()) + " sizes and " + std::to_string(t.strides.size()) +
+                   " strides",
+               "as many strides as sizes, at most 8");
+    return;
+  }
+  std::int64_t elements = 1;
+  for (std::size_t d = 0; d < t.shape.size(); ++d) {
+    const bool sane = t.shape[d] >= 0 && t.shape[d] <= max_extent && t.strides[d] >= 0 &&
+                      t.strides[d] <= max_elements &&
+                      !__builtin_mul_overflow(elements, t.shape[d], &elements) &&
+                      elements <= max_elements;
+    if (sane) continue;
+    report.add(std::string(tensor),
+               shape_text(t) + " with stride " + std::to_string(t.strides[d]) + " in dimension " +
+                   std::to_string(d),
+               "sizes in [0, 2^40], strides in [0, 2^50], at most 2^50 elements");
+    return;
+  }
+}
+
+template <class CallType>
+void values_fill_the_shape(const CallType& call, const Truth&, Report& report) {
+  visit(
+      call,
+      [&](std::string_view array, const auto& a) {
+        if (const IntArray* values = present(a)) check_values(array, *values, report);
+      },
+      [](std::string_view, const auto&) {});
+}
+
+template <class CallType>
+void sizes_are_sane(const CallType& call, const Truth&, Report& report) {
+  visit(
+      call,
+      [&](std::string_view array, const auto& a) {
+        if (const IntArray* values = present(a)) check_sizes(array, values->meta, report);
+      },
+      [&](std::string_view tensor, const auto& t) {
+        if (const TensorMeta* meta = present(t)) check_sizes(tensor, *meta, report);
+      });
+}
+
+constexpr Rule rules[] = {
+    {.id = "array.values_fill_its_shape",
+     .says = "every metadata array holds as many values as its shape says",
+     .why = "whoever reads by shape reads past the end, or misses entries",
+     .source = "PyTorch TensorImpl: numel() is the product of sizes",
+     .severity = Severity::fault,
+     .unified = values_fill_the_shape<UnifiedCall>,
+     .extend = values_fill_the_shape<ExtendCall>,
+     .decode = values_fill_the_shape<DecodeCall>,
+     .mla_decode = values_fill_the_shape<MlaDecodeCall>},
+    {.id = "tensor.sizes_are_sane",
+     .says = "sizes and strides are non-negative, one stride per size, products fit in 63 bits",
+     .why = "no tensor looks like that: the capture is damaged or the offsets overflow",
+     .source = "PyTorch TensorImpl: sizes and strides of a strided tensor",
+     .severity = Severity::fault,
+     .unified = sizes_are_sane<UnifiedCall>,
+     .extend = sizes_are_sane<ExtendCall>,
+     .decode = sizes_are_sane<DecodeCall>,
+     .mla_decode = sizes_are_sane<MlaDecodeCall>},
+};
+
+}  // namespace
+
+std::span<const Rule> array_shape_rules() { return rules; }
+
+}  // namespace attest
