@@ -1,0 +1,18 @@
+# `cmake --install` and find_package(attest): the binary, and the libraries and headers that an
+# out-of-tree kernel or tool builds against.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS attest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS attest_contracts attest_memory attest_reference attest_backends attest_fixtures attest_judge
+  EXPORT attest_targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attest)
+install(EXPORT attest_targets NAMESPACE attest:: FILE attestTargets.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/attest)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/attestConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/attestConfig.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/attest)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/attestConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/attestConfig.cmake ${PROJECT_BINARY_DIR}/attestConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/attest)

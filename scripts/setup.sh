@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Installs what attest needs to build and test. Asks nothing; does nothing when all is there.
+# Usage: scripts/setup.sh [--lint] [--help]     --lint adds clang-19, clang-format-19, clang-tidy-19
+set -euo pipefail
+
+packages=(g++ cmake ninja-build ccache git libeigen3-dev libgtest-dev libgmock-dev librapidcheck-dev
+          libcli11-dev nlohmann-json3-dev)
+for argument in "$@"; do
+  case "$argument" in
+    --lint) packages+=(clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19) ;;
+    --help) sed -n 2,3p "$0" | cut -c 3-; exit 0 ;;
+    *) echo "setup.sh: unknown argument '$argument' (see --help)" >&2; exit 64 ;;
+  esac
+done
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  echo "setup.sh: no apt-get here. Install by hand: ${packages[*]}" >&2
+  echo "setup.sh: or configure with -DATTEST_FETCH_DEPS=ON, which needs only a compiler, CMake, git and Ninja." >&2
+  exit 4
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$state" = installed ] || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "setup: everything is installed"
+  exit 0
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup.sh: need root to install: apt-get install ${missing[*]}" >&2
+    exit 4
+  fi
+  as_root=(sudo)
+fi
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" apt-get update -q && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+       apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+  tail -n 20 "$log" >&2
+  echo "setup.sh: apt-get failed, see above" >&2
+  exit 4
+fi
+echo "setup: done"

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Sets up, builds everything and runs the tests. Usage: scripts/test.sh [PRESET] [ctest arguments]
+# PRESET: dev (default), ci, clang, asan, rocm, xeon, nightly
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=dev
+if [ $# -gt 0 ] && [[ $1 != -* ]]; then
+  preset=$1
+  shift
+fi
+scripts/setup.sh
+scripts/build.sh "$preset"
+exec ctest --preset "$preset" -j "$(nproc)" "$@"
