@@ -1,1 +1,101 @@
 #include "property_tests/case.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "contracts/rules.hpp"
+#include "property_tests/metadata_faults.hpp"
+
+namespace attest {
+namespace {
+
+/// Letters, digits, dots and single dashes of `text`: a file name.
+std::string file_stem(std::string_view text) {
+  std::string stem;
+  for (const char c : text) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_';
+    if (plain) {
+      stem += c;
+    } else if (!stem.empty() && stem.back() != '-') {
+      stem += '-';
+    }
+  }
+  return stem;
+}
+
+bool any_rejects(const std::vector<std::string>& rules) {
+  return std::any_of(rules.begin(), rules.end(), [](const std::string& id) {
+    const Rule* const rule = find_rule(id);
+    return rule != nullptr && rejects(rule->severity);
+  });
+}
+
+}  // namespace
+
+std::variant<Call, Unsupported> call_of(const Case& c, const SlotMap& slots) {
+  std::variant<Call, Unsupported> made = Unsupported{};
+  if (c.call) {
+    made = *c.call;
+  } else {
+    Lowered<Call> lowered = lower(c.signature, c.problem, slots);
+    if (auto* no = std::get_if<Unsupported>(&lowered)) return std::move(*no);
+    made = std::move(std::get<Call>(lowered));
+  }
+  if (c.fault.empty()) return made;
+  const MetadataFault* const fault = find_metadata_fault(c.fault);
+  if (fault == nullptr) return Unsupported{"no metadata fault is called \"" + c.fault + '"'};
+  if (!fault->apply(c.problem, slots, std::get<Call>(made))) {
+    return Unsupported{"fault " + c.fault + " changes nothing in this call"};
+  }
+  return made;
+}
+
+Case case_of(const Fixture& fixture, bool with_fault) {
+  if (fixture.trace.size() != 1) {
+    throw FixtureError(fixture.name + ": /trace: holds " + std::to_string(fixture.trace.size()) +
+                       " steps; this version judges fixtures of exactly one");
+  }
+  const auto signature = signature_from_name(fixture.signature);
+  if (!signature) {
+    throw FixtureError(fixture.name + ": /signature: \"" + fixture.signature +
+                       "\" is not a signature this version knows");
+  }
+  Case c;
+  c.problem = fixture.trace.front();
+  c.signature = *signature;
+  c.recipe = fixture.recipe;
+  c.seed = fixture.seed;
+  c.origin = fixture.name;
+  if (with_fault) c.fault = fixture.fault;
+  // Explicit arguments are the faulty side where there are two: the right ones are the lowering's.
+  const bool two_sided_call = fixture.faulty && fixture.fault.empty();
+  if (with_fault || !two_sided_call) c.call = fixture.call;
+  return c;
+}
+
+Fixture fixture_of(const Case& c, std::string_view backend, Verdict verdict,
+                   const std::vector<std::string>& rules) {
+  Fixture fixture;
+  fixture.name = file_stem(std::string(backend) + ' ' + c.origin);
+  fixture.story = describe(c.problem);
+  fixture.source = c.origin;
+  fixture.trace = {c.problem};
+  fixture.signature = name(c.signature);
+  fixture.call = c.call;
+  fixture.fault = c.fault;
+  fixture.recipe = c.recipe;
+  fixture.seed = c.seed;
+  fixture.backend = backend;
+  Expectation expected;
+  expected.enforced = any_rejects(rules) ? Verdict::rejected : verdict;
+  expected.reported = verdict == Verdict::rejected ? Verdict::mismatch : verdict;
+  expected.rules = rules;
+  if (c.fault.empty()) {
+    fixture.fixed = expected;
+  } else {
+    fixture.faulty = expected;
+  }
+  return fixture;
+}
+
+}  // namespace attest

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "contracts/call.hpp"
+#include "contracts/problem.hpp"
+#include "contracts/slot_map.hpp"
+
+namespace attest {
+
+/// The edits behind the table in metadata_faults.cpp, by what they touch. Each returns false when
+/// it leaves the call as it was (MetadataFault::apply).
+
+// fault_lengths.cpp: how many keys a request has.
+bool seqused_k_int32(const Problem&, const SlotMap&, Call&);
+bool seqused_k_short_by_one(const Problem&, const SlotMap&, Call&);
+bool seqused_k_long_by_one(const Problem&, const SlotMap&, Call&);
+bool seqused_k_from_max_seqlen_q(const Problem&, const SlotMap&, Call&);
+bool seq_lens_short_by_one(const Problem&, const SlotMap&, Call&);
+bool seq_lens_long_by_one(const Problem&, const SlotMap&, Call&);
+bool prefix_short_by_draft_count(const Problem&, const SlotMap&, Call&);
+bool draft_decode_without_step(const Problem&, const SlotMap&, Call&);
+bool rejected_drafts_still_counted(const Problem&, const SlotMap&, Call&);
+
+// fault_offsets.cpp: which rows of q belong to a request.
+bool verify_length_from_server_argument(const Problem&, const SlotMap&, Call&);
+bool verify_length_from_total_over_batch(const Problem&, const SlotMap&, Call&);
+bool qo_indptr_equal_lengths(const Problem&, const SlotMap&, Call&);
+bool max_seqlen_q_one(const Problem&, const SlotMap&, Call&);
+bool start_loc_shifted(const Problem&, const SlotMap&, Call&);
+bool max_len_extend_too_small(const Problem&, const SlotMap&, Call&);
+
+// fault_tables.cpp: where the keys lie.
+bool block_table_row_of_previous_request(const Problem&, const SlotMap&, Call&);
+bool block_table_stale_page(const Problem&, const SlotMap&, Call&);
+bool block_table_without_draft_slack(const Problem&, const SlotMap&, Call&);
+bool draft_slots_assumed_consecutive(const Problem&, const SlotMap&, Call&);
+bool loc_off_by_one(const Problem&, const SlotMap&, Call&);
+
+// fault_features.cpp: heads, launch, scalars, masks.
+bool kv_heads_expanded(const Problem&, const SlotMap&, Call&);
+bool no_split_kv(const Problem&, const SlotMap&, Call&);
+bool window_one_key_short(const Problem&, const SlotMap&, Call&);
+bool window_one_key_long(const Problem&, const SlotMap&, Call&);
+bool window_missing(const Problem&, const SlotMap&, Call&);
+bool scale_from_head_dim(const Problem&, const SlotMap&, Call&);
+bool softcap_missing(const Problem&, const SlotMap&, Call&);
+bool sinks_missing(const Problem&, const SlotMap&, Call&);
+bool k_descale_missing(const Problem&, const SlotMap&, Call&);
+bool tree_mask_transposed(const Problem&, const SlotMap&, Call&);
+bool tree_mask_missing(const Problem&, const SlotMap&, Call&);
+
+// fault_mla.cpp
+bool mla_verify_length_configured(const Problem&, const SlotMap&, Call&);
+bool mla_kv_short_by_draft_count(const Problem&, const SlotMap&, Call&);
+bool mla_kv_indices_off_by_one(const Problem&, const SlotMap&, Call&);
+bool mla_last_page_len_of_sequence(const Problem&, const SlotMap&, Call&);
+bool mla_page_size_of_pool(const Problem&, const SlotMap&, Call&);
+bool mla_kv_indptr_int64(const Problem&, const SlotMap&, Call&);
+
+}  // namespace attest

@@ -1,0 +1,79 @@
+#include <algorithm>
+
+#include "property_tests/generator_parts.hpp"
+
+namespace attest {
+namespace {
+
+/// Views into wider rows: interleaved K and V, or rows padded for alignment.
+void draw_strides(Draw& draw, Problem& problem) {
+  const Model& model = problem.model;
+  if (model.mla || !draw.chance(10)) return;
+  const auto strided = [&](std::int64_t dim) {
+    KvStrides strides;
+    strides.head = dim + draw.pick<std::int64_t>({0, 8, 64});
+    strides.slot = model.num_kv_heads * strides.head * draw.pick<std::int64_t>({1, 2});
+    strides.page = problem.pool.page_size * strides.slot;
+    return strides;
+  };
+  problem.pool.k = strided(model.head_dim);
+  problem.pool.v = strided(model.v_head_dim);
+}
+
+/// A windowed layer's own pool: pages older than any visible key are given back (slot -1).
+void evict_old_pages(Draw& draw, Problem& problem) {
+  const bool encoder = std::any_of(problem.requests.begin(), problem.requests.end(),
+                                   [](const Request& r) { return r.encoder_tokens > 0; });
+  if (!problem.model.window || encoder || !draw.chance(40)) return;
+  const SlotMap slots = make_slot_map(problem);
+  for (std::size_t i = 0; i < problem.requests.size(); ++i) {
+    const Request& request = problem.requests[i];
+    const std::int64_t oldest = request.committed - *problem.model.window + 1;  // seen by token 0
+    std::vector<SlotRun> runs;
+    for (std::int64_t t = 0; t < request.kv_len(); t += slots.page_size) {
+      const std::int64_t count = std::min(slots.page_size, request.kv_len() - t);
+      const bool dead = t + count <= oldest;
+      runs.push_back({dead ? -1 : slots.slot(i, t), count});
+    }
+    problem.pool.slots.push_back(std::move(runs));
+  }
+}
+
+}  // namespace
+
+std::int64_t draw_page_size(Draw& draw, const GeneratorOptions& options) {
+  if (options.signature == Signature::unified) {
+    return draw.pick<std::int64_t>({1, 16, 16, 16, 48, 64, 64, 128});
+  }
+  return draw.pick<std::int64_t>({1, 1, 16, 64});  // these kernels index slots
+}
+
+bool is_identity(const Problem& problem, const SlotMap& slots) {
+  for (std::size_t i = 0; i < problem.requests.size(); ++i) {
+    if (!problem.requests[i].live) continue;
+    for (std::size_t c = 0; c < slots.pages[i].size(); ++c) {
+      if (slots.pages[i][c] != static_cast<std::int64_t>(c)) return false;
+    }
+  }
+  return true;
+}
+
+void draw_pool(Draw& draw, const GeneratorOptions&, Problem& problem) {
+  Pool& pool = problem.pool;
+  const std::int64_t needed = pages_needed(problem);
+  pool.num_pages =
+      needed + (draw.chance(80) ? draw.between(1, 12) : draw.between(needed, 3 * needed) + 1);
+  const std::int64_t kind = draw.below(100);
+  pool.placement = kind < 70   ? Placement::permuted
+                   : kind < 90 ? Placement::high
+                               : Placement::sequential;
+  pool.seed = draw.below(1 << 20);
+  draw_strides(draw, problem);
+  // One page in a pool of two is the identity half the time; a few seeds on, it is not. A single
+  // request placed in sequence always is.
+  if (is_identity(problem, make_slot_map(problem))) pool.placement = Placement::permuted;
+  while (is_identity(problem, make_slot_map(problem))) ++pool.seed;
+  evict_old_pages(draw, problem);
+}
+
+}  // namespace attest

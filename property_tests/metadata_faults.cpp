@@ -1,0 +1,125 @@
+#include "property_tests/metadata_faults.hpp"
+
+#include <array>
+
+#include "property_tests/fault_edits.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::array faults = {
+    // Lengths
+    MetadataFault{"seqused_k_int32", "seqused_k is int32 where every other call site passes int64",
+                  "sgl-project/sglang#36541", seqused_k_int32},
+    MetadataFault{"seqused_k_short_by_one", "seqused_k leaves out the newest key",
+                  "sgl-project/sglang#26512", seqused_k_short_by_one},
+    MetadataFault{"seqused_k_long_by_one", "seqused_k counts one key that was never written",
+                  "vllm-project/vllm-ascend#14883", seqused_k_long_by_one},
+    MetadataFault{"seqused_k_from_max_seqlen_q",
+                  "seqused_k is committed + the longest request's new tokens, for every request",
+                  "sgl-project/sglang#31221", seqused_k_from_max_seqlen_q},
+    MetadataFault{"seq_lens_short_by_one", "seq_lens leaves out the newest key",
+                  "sgl-project/sglang#26512", seq_lens_short_by_one},
+    MetadataFault{"seq_lens_long_by_one", "seq_lens counts one key that was never written",
+                  "vllm-project/vllm-ascend#14883", seq_lens_long_by_one},
+    MetadataFault{
+        "prefix_short_by_draft_count",
+        "a verify step passes the committed length as the total, so the kernel's prefix is "
+        "short by the draft count",
+        "sgl-project/sglang#36430", prefix_short_by_draft_count},
+    MetadataFault{"draft_decode_without_step",
+                  "a draft decode step passes the lengths from before drafting, without + step + 1",
+                  "sgl-project/sglang#36430", draft_decode_without_step},
+    MetadataFault{"rejected_drafts_still_counted",
+                  "draft decode lengths still include verify tokens that were rejected",
+                  "vllm-project/vllm-ascend#14883", rejected_drafts_still_counted},
+    // Rows of q
+    MetadataFault{"verify_length_from_server_argument",
+                  "the verify width is the start-up draft count, not what the batch holds",
+                  "sgl-project/sglang#31221", verify_length_from_server_argument},
+    MetadataFault{"verify_length_from_total_over_batch",
+                  "the verify width is rows // batch, which is right only for equal widths",
+                  "sgl-project/sglang#31221", verify_length_from_total_over_batch},
+    MetadataFault{"qo_indptr_equal_lengths",
+                  "query offsets are equally spaced although the widths differ; the total agrees",
+                  "vllm-project/vllm#31693", qo_indptr_equal_lengths},
+    MetadataFault{"max_seqlen_q_one", "max_seqlen_q is 1, so the kernel maps row i to request i",
+                  "sgl-project/sglang#36915", max_seqlen_q_one},
+    MetadataFault{"start_loc_shifted", "extend_start_loc of every later request is one row early",
+                  "sgl-project/sglang#27545", start_loc_shifted},
+    MetadataFault{"max_len_extend_too_small",
+                  "max_len_extend is smaller than the longest request, so rows are never computed",
+                  "vllm-project/vllm#32312", max_len_extend_too_small},
+    // Where the keys lie
+    MetadataFault{"block_table_row_of_previous_request",
+                  "each request reads through the table row of the request before it",
+                  "sgl-project/sglang#22958", block_table_row_of_previous_request},
+    MetadataFault{"block_table_stale_page",
+                  "the newest page's table entry is not updated and names another page",
+                  "sgl-project/sglang#40410", block_table_stale_page},
+    MetadataFault{"block_table_without_draft_slack",
+                  "the table is as wide as the committed context and has no column for the drafts",
+                  "sgl-project/sglang#35985", block_table_without_draft_slack},
+    MetadataFault{"draft_slots_assumed_consecutive",
+                  "draft slots are taken as the slots right after the last committed one",
+                  "huggingface/text-generation-inference#2711", draft_slots_assumed_consecutive},
+    MetadataFault{"loc_off_by_one", "the new key is stored one slot beside the one that is read",
+                  "sgl-project/sglang#25529", loc_off_by_one},
+    // Heads, launch, scalars, masks
+    MetadataFault{
+        "kv_heads_expanded",
+        "K and V are expanded to all query heads with stride 0: right numbers, no sharing",
+        "sgl-project/sglang#30105", kv_heads_expanded},
+    MetadataFault{"no_split_kv", "a short query over a long context runs without split-KV",
+                  "sgl-project/sglang#30105", no_split_kv},
+    MetadataFault{"window_one_key_short", "the window is passed one key too small",
+                  "sgl-project/sglang python/sglang/srt/layers/attention/aiter_backend.py: "
+                  "(window - 1, 0) beside (window, -1)",
+                  window_one_key_short},
+    MetadataFault{"window_one_key_long", "the window admits one key too many",
+                  "sgl-project/sglang#34273", window_one_key_long},
+    MetadataFault{"window_missing", "a windowed layer reaches the kernel without its window",
+                  "sgl-project/sglang#38756", window_missing},
+    MetadataFault{"scale_from_head_dim", "1/sqrt(head_dim) is passed instead of the layer's scale",
+                  "sgl-project/sglang#38754", scale_from_head_dim},
+    MetadataFault{"softcap_missing", "the layer's logit cap is not passed",
+                  "vllm-project/vllm-metal#665", softcap_missing},
+    MetadataFault{"sinks_missing", "the layer's attention sinks are not passed", "kekzl/imp#1346",
+                  sinks_missing},
+    MetadataFault{"k_descale_missing", "K is stored in fp8 and its descale is not passed",
+                  "flashinfer-ai/flashinfer#1023", k_descale_missing},
+    MetadataFault{"tree_mask_transposed", "the tree mask has keys in rows and queries in columns",
+                  "sgl-project/sglang sgl-kernel/csrc/cpu/extend.cpp: mask[request][query][key]",
+                  tree_mask_transposed},
+    MetadataFault{"tree_mask_missing", "a draft tree is verified with the plain causal mask",
+                  "facebookresearch/xformers#1185", tree_mask_missing},
+    // MLA
+    MetadataFault{"mla_verify_length_configured",
+                  "MLA offsets are spaced by another draft length than the batch holds",
+                  "sgl-project/sglang#31221", mla_verify_length_configured},
+    MetadataFault{"mla_kv_short_by_draft_count", "kv_indptr counts the committed keys only",
+                  "sgl-project/sglang#26512", mla_kv_short_by_draft_count},
+    MetadataFault{"mla_kv_indices_off_by_one", "kv_indices are shifted by one entry",
+                  "sgl-project/sglang#27485", mla_kv_indices_off_by_one},
+    MetadataFault{"mla_last_page_len_of_sequence",
+                  "kv_last_page_lens holds the sequence length instead of the last page's",
+                  "vllm-project/vllm#31282", mla_last_page_len_of_sequence},
+    MetadataFault{"mla_page_size_of_pool",
+                  "page_size is the pool's although kv_indices are token slots",
+                  "sgl-project/sglang#25556", mla_page_size_of_pool},
+    MetadataFault{"mla_kv_indptr_int64", "kv_indptr is int64 where the kernel reads int32 pointers",
+                  "flashinfer-ai/flashinfer#1654", mla_kv_indptr_int64},
+};
+
+}  // namespace
+
+std::span<const MetadataFault> all_metadata_faults() { return faults; }
+
+const MetadataFault* find_metadata_fault(std::string_view id) {
+  for (const MetadataFault& fault : faults) {
+    if (fault.id == id) return &fault;
+  }
+  return nullptr;
+}
+
+}  // namespace attest
