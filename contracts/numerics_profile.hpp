@@ -17,6 +17,8 @@ struct NumericsProfile {
 
   Dtype accumulate = Dtype::f32;  ///< QK and PV sums
   Dtype p_dtype = Dtype::bf16;    ///< probabilities are rounded to this before PV
+  /// P is rounded to q's dtype instead where that is f32 (not at all), f16 or bf16.
+  bool p_follows_q_dtype = false;
   bool denominator_sums_rounded_p = false;
   double exp_relative_error = 1e-6;  ///< of one exp, rescale factors included
   bool q_scaled_in_input_dtype =
@@ -26,6 +28,11 @@ struct NumericsProfile {
 
   /// Limit of the row measure z per recipe name; a recipe that is absent is not judged by z.
   std::map<std::string, double> z_limit;
+
+  /// What P is rounded to in a call whose q has `q_dtype`.
+  Dtype p_dtype_for(Dtype q_dtype) const {
+    return p_follows_q_dtype && !is_fp8(q_dtype) ? q_dtype : p_dtype;
+  }
   bool operator==(const NumericsProfile&) const = default;
 };
 
