@@ -93,20 +93,22 @@ void SlotContents::build() {
   segments_ = std::move(disjoint);
 }
 
+void RowKeys::append(const KeyRun& run) {
+  const bool continues = !pieces_.empty() && pieces_.back().run.sequence == run.sequence &&
+                         pieces_.back().run.first != outside_slot &&
+                         pieces_.back().run.first + pieces_.back().run.count == run.first;
+  if (continues) {
+    pieces_.back().run.count += run.count;
+  } else {
+    pieces_.push_back({next_, run});
+  }
+  next_ += run.count;
+}
+
 void RowKeys::read(std::int64_t first, std::int64_t count) {
   scratch_.clear();
   contents_.append(row_, next_, first, count, scratch_);
-  for (const KeyRun& run : scratch_) {
-    const bool continues = !pieces_.empty() && pieces_.back().run.sequence == run.sequence &&
-                           pieces_.back().run.first != outside_slot &&
-                           pieces_.back().run.first + pieces_.back().run.count == run.first;
-    if (continues) {
-      pieces_.back().run.count += run.count;
-    } else {
-      pieces_.push_back({next_, run});
-    }
-    next_ += run.count;
-  }
+  for (const KeyRun& run : scratch_) append(run);
 }
 
 void RowKeys::read_outside(std::int64_t count) {

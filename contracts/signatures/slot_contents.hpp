@@ -46,6 +46,9 @@ class RowKeys {
 
   /// The next `count` tokens lie in slots first, first + 1, ...
   void read(std::int64_t first, std::int64_t count);
+  /// The next `run.count` tokens hold this content, wherever they lie: new keys that a kernel takes
+  /// from beside the pool.
+  void append(const KeyRun& run);
   /// The next `count` tokens are read outside an array.
   void read_outside(std::int64_t count);
   std::int64_t next_token() const { return next_; }
