@@ -19,7 +19,14 @@ struct Expected {
       lse;  ///< (rows, heads) natural log, sink included; -inf where no key is visible
   std::vector<double> score_envelope;  ///< (rows, heads) >= max_j |scale| * sum_d |q_d| |k_jd|
   std::vector<double> max_abs_score;   ///< (rows, heads) max_j |score|, after the cap
+  std::vector<double> max_score;       ///< (rows, heads) max_j score; -inf where no key is visible
+  std::vector<double> max_abs_v;       ///< (rows, heads) max over visible keys and d of |v_jd|
+  /// (rows, heads) |scale| sqrt(head_dim) (|q| + max_j |k_j|): moving every input element by at
+  /// most t moves a score by at most t times this (and a term in t^2).
+  std::vector<double> input_envelope;
   std::vector<std::int64_t> visible;   ///< (rows)
+  std::vector<std::uint8_t> computed;  ///< (rows) 1 = asked for; oracles look at these only
+  bool scaled_q_rounded = false;       ///< ReferenceOptions::round_scaled_q
   // Envelopes; empty when not asked for. w = softmax weights, sink in the denominator.
   std::vector<float> abs_v;  ///< (rows, heads, dim) sum_j w_j |v_jd|
   std::vector<float> w2v;    ///< (rows, heads, dim) sum_j w_j^2 v_jd
