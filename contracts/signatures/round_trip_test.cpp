@@ -1,0 +1,199 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "contracts/signatures.hpp"
+#include "contracts/signatures/sample_problems.hpp"
+
+namespace attest {
+namespace {
+
+std::int64_t in(std::int64_t low, std::int64_t high) {
+  return *rc::gen::inRange<std::int64_t>(low, high + 1);
+}
+
+std::int64_t draw_new_tokens(Mode mode) {
+  switch (mode) {
+    case Mode::decode:
+    case Mode::idle:
+    case Mode::draft_decode:
+      return 1;
+    case Mode::extend:
+    case Mode::mixed:
+      return in(1, 40);
+    case Mode::target_verify:
+    case Mode::draft_extend_v2:
+      break;
+  }
+  return in(1, 6);
+}
+
+void draw_requests(Problem& p, bool uneven) {
+  std::vector<Lengths> lengths(static_cast<std::size_t>(in(1, 5)));
+  const std::int64_t width = draw_new_tokens(p.mode);
+  p.requests.clear();
+  for (const Lengths& unused : lengths) {
+    (void)unused;
+    Request r;
+    r.sequence = static_cast<std::int64_t>(p.requests.size()) + 10;
+    r.committed = in(0, 70);
+    r.new_tokens = uneven ? draw_new_tokens(p.mode) : width;
+    r.live = in(0, 4) > 0;
+    if (in(0, 2) == 0) {
+      r.shared_prefix = in(0, r.committed);
+      r.shared_sequence = in(3, 4);
+    }
+    p.requests.push_back(r);
+  }
+}
+
+void draw_pool(Problem& p) {
+  p.pool.page_size = *rc::gen::elementOf(std::vector<std::int64_t>{1, 3, 16, 64});
+  p.pool.seed = static_cast<std::uint64_t>(in(0, 1000));
+  p.pool.placement =
+      *rc::gen::elementOf(std::vector{Placement::permuted, Placement::sequential, Placement::high});
+  fit_pool(p);
+}
+
+Problem draw_problem() {
+  const Mode mode = *rc::gen::elementOf(std::vector{Mode::decode, Mode::idle, Mode::extend,
+                                                    Mode::mixed, Mode::target_verify,
+                                                    Mode::draft_extend_v2, Mode::draft_decode});
+  Problem p = sample_problem(mode, {{1, 1}});
+  p.path = *rc::gen::elementOf(std::vector{Path::eager, Path::capture, Path::replay});
+  p.context_len = in(0, 1) * in(1, 300);
+  if (in(0, 1)) p.model.window = in(1, 40);
+  p.model.sinks = in(0, 1) == 1;
+  draw_requests(p, /*uneven=*/true);
+  draw_pool(p);
+  return p;
+}
+
+Problem draw_mla_problem() {
+  const Mode mode = *rc::gen::elementOf(
+      std::vector{Mode::decode, Mode::target_verify, Mode::draft_extend_v2, Mode::draft_decode});
+  Problem p = sample_mla_problem(mode, {{1, 1}});
+  draw_requests(p, /*uneven=*/false);
+  draw_pool(p);
+  return p;
+}
+
+void sort(std::vector<ContentKey>& keys) {
+  std::sort(keys.begin(), keys.end(), [](const ContentKey& a, const ContentKey& b) {
+    return a.sequence != b.sequence ? a.sequence < b.sequence : a.position < b.position;
+  });
+}
+
+/// Single keys, sorted: runs of keys that were read twice can be cut in more than one way.
+std::vector<ContentKey> single_keys(const AttendedRow& row) {
+  std::vector<ContentKey> keys;
+  for (const KeyRun& run : row.keys) {
+    for (std::int64_t k = 0; k < run.count; ++k) keys.push_back({run.sequence, run.first + k});
+  }
+  sort(keys);
+  return keys;
+}
+
+/// The unified kernel's visibility rule, one key at a time, over the inverse map token by token.
+std::vector<ContentKey> walk(const UnifiedCall& call, std::size_t i, std::int64_t local_row,
+                             const std::unordered_map<std::int64_t, ContentKey>& contents) {
+  const std::int64_t rows = call.cu_seqlens_q.values[i + 1] - call.cu_seqlens_q.values[i];
+  const std::int64_t position = call.seqused_k.values[i] - rows + local_row;
+  std::vector<ContentKey> keys;
+  for (std::int64_t j = 0; j <= position; ++j) {
+    if (call.window_size[0] >= 0 && position - j > call.window_size[0]) continue;
+    const std::int64_t page_size = call.k.shape[1];
+    const std::int64_t page = call.block_table.at(i, static_cast<std::size_t>(j / page_size));
+    const std::int64_t slot = page * page_size + j % page_size;
+    const auto at = contents.find(slot);
+    keys.push_back(at == contents.end() ? ContentKey{unknown_sequence, slot} : at->second);
+  }
+  sort(keys);
+  return keys;
+}
+
+/// Legal ids and lengths that belong to somebody else.
+void scramble(UnifiedCall& call) {
+  for (std::int64_t n = in(0, 4); n > 0; --n) {
+    auto& cells = call.block_table.values;
+    std::swap(cells[static_cast<std::size_t>(in(0, static_cast<std::int64_t>(cells.size()) - 1))],
+              cells[static_cast<std::size_t>(in(0, static_cast<std::int64_t>(cells.size()) - 1))]);
+  }
+  const std::int64_t capacity = call.block_table.size(1) * call.k.shape[1];
+  for (std::int64_t& length : call.seqused_k.values) {
+    if (in(0, 2) == 0) length = in(0, capacity);
+  }
+  if (in(0, 3) == 0) call.window_size = {in(-1, 30), 0};
+}
+
+void expect(bool ok) { EXPECT_TRUE(ok); }
+
+TEST(RoundTrip, UnifiedReadsWhatItsLoweringMeant) {
+  expect(rc::check("read(lower_unified(p)) == attended(p)", [] {
+    const Problem p = draw_problem();
+    RC_PRE(!problem_error(p));
+    const SlotMap slots = make_slot_map(p);
+    const Lowered<UnifiedCall> call = lower_unified(p, slots);
+    RC_ASSERT(std::holds_alternative<UnifiedCall>(call));
+    RC_ASSERT(difference(attended(p), read(std::get<UnifiedCall>(call), p, slots)) == std::nullopt);
+    RC_ASSERT(attended(p) == read(std::get<UnifiedCall>(call), p, slots));
+  }));
+}
+
+TEST(RoundTrip, MlaDecodeReadsWhatItsLoweringMeant) {
+  expect(rc::check("read(lower_mla_decode(p)) == attended(p)", [] {
+    const Problem p = draw_mla_problem();
+    RC_PRE(!problem_error(p));
+    const SlotMap slots = make_slot_map(p);
+    const Lowered<MlaDecodeCall> call = lower_mla_decode(p, slots);
+    RC_ASSERT(std::holds_alternative<MlaDecodeCall>(call));
+    RC_ASSERT(attended(p) == read(std::get<MlaDecodeCall>(call), p, slots));
+  }));
+}
+
+TEST(RoundTrip, UnifiedReadsAWrongCallLikeATokenByTokenWalk) {
+  expect(rc::check("intervals agree with single keys", [] {
+    Problem p = draw_problem();
+    for (Request& r : p.requests) r.live = true;
+    fit_pool(p);
+    const SlotMap slots = make_slot_map(p);
+    UnifiedCall call = std::get<UnifiedCall>(lower_unified(p, slots));
+    scramble(call);
+    if (call.max_seqlen_q == 1) call.max_seqlen_q = 2;  // row i is request i either way
+    const auto contents = contents_by_slot(p, slots);
+    const Attended got = read(call, p, slots);
+    std::size_t r = 0;
+    for (std::size_t i = 0; i < p.requests.size(); ++i) {
+      for (std::int64_t t = 0; t < p.requests[i].new_tokens; ++t, ++r) {
+        RC_ASSERT(single_keys(got.rows[r]) == walk(call, i, t, contents));
+      }
+    }
+  }));
+}
+
+TEST(RoundTrip, ReadingAnyNumbersEnds) {
+  expect(rc::check("read never throws", [] {
+    const Problem p = draw_problem();
+    const SlotMap slots = make_slot_map(p);
+    UnifiedCall call = std::get<UnifiedCall>(lower_unified(p, slots));
+    const auto any = [] {
+      return in(0, 1) ? *rc::gen::arbitrary<std::int64_t>() : in(0, 1) * in(-3, 300) << in(0, 50);
+    };
+    for (std::vector<std::int64_t>* numbers :
+         {&call.cu_seqlens_q.values, &call.seqused_k.values, &call.block_table.values,
+          &call.k.shape, &call.v.shape, &call.q.shape, &call.block_table.meta.shape}) {
+      if (in(0, 2)) continue;
+      for (std::int64_t& number : *numbers) {
+        if (in(0, 2) == 0) number = any();
+      }
+      if (in(0, 5) == 0 && !numbers->empty()) numbers->pop_back();
+    }
+    if (in(0, 4) == 0) call.max_seqlen_q = any();
+    if (in(0, 4) == 0) call.window_size = {any(), any()};
+    RC_ASSERT(read(call, p, slots).rows.size() <= 1U << 17);
+  }));
+}
+
+}  // namespace
+}  // namespace attest
