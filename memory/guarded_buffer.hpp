@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,9 @@ namespace attest {
 /// Host allocation with canary bytes on both sides. The payload starts aligned to 64 bytes.
 class GuardedBuffer {
  public:
+  /// Canary bytes on each side.
+  static constexpr std::size_t guard_bytes = 256;
+
   /// `bytes` of payload, filled with `fill`. \throws std::bad_alloc
   explicit GuardedBuffer(std::size_t bytes, std::byte fill = std::byte{0});
   GuardedBuffer(GuardedBuffer&&) noexcept;
@@ -20,13 +24,22 @@ class GuardedBuffer {
   std::size_t size() const { return bytes_; }
   std::span<std::byte> bytes() const { return {payload_, bytes_}; }
 
-  /// The first overwritten guard byte, or nothing: "4 bytes before the buffer were overwritten".
+  /// From here on the payload must not change either: damage() reports it. Inputs are sealed.
+  void seal();
+
+  /// What was overwritten, or nothing: "4 bytes before the buffer were overwritten, the first at
+  /// offset -8"; of a sealed buffer also "the 4096 bytes of the buffer changed".
   std::optional<std::string> damage() const;
 
  private:
   std::byte* block_ = nullptr;
   std::byte* payload_ = nullptr;
   std::size_t bytes_ = 0;
+  std::optional<std::uint64_t> seal_;  ///< fingerprint of the payload
 };
+
+/// 64-bit fingerprint of bytes, for noticing accidental changes: any single changed 8-byte word
+/// changes it.
+std::uint64_t fingerprint(std::span<const std::byte> bytes);
 
 }  // namespace attest

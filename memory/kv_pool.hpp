@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "contracts/call.hpp"
 #include "memory/tensor_source.hpp"
@@ -20,22 +19,35 @@ enum class PoolHalf { k, v };
 /// itself.
 enum class Stored { committed, committed_and_new };
 
+/// Pools up to this span are plain memory.
+inline constexpr std::int64_t largest_dense_pool = std::int64_t{64} << 20;
+
 /// One K or V pool on the host, as a kernel sees it: referenced slots hold their content, every
-/// other byte holds poison. Pools up to 64 MiB are plain guarded memory. Larger ones are sparse:
-/// address space for the whole pool and `before` bytes in front of it, one poison page mapped
-/// (read-only) everywhere, real memory only under referenced pages. A stray write then faults.
+/// other byte holds poison (memory/poison.hpp). Pools up to 64 MiB are plain memory with a page of
+/// poison on both sides. Larger ones are sparse: address space for the whole pool and
+/// `before_bytes` in front of it (4 GiB, 8 GiB for f32: where a wrapped 32-bit offset lands),
+/// poison mapped read-only everywhere, real memory only under referenced pages. A stray write then
+/// faults.
+///
+/// MLA has one pool: construct PoolHalf::k and read V as the first v_head_dim elements of its rows.
 class KvPool {
  public:
+  /// \param source must outlive the pool.
   /// \param meta  (num_pages, page_size, heads, dim) or (num_slots, heads, dim); its strides are
-  ///              honoured, a stride-0 head dimension too (all heads then alias head 0's bytes).
-  /// \throws std::system_error when the address space cannot be had.
+  ///              honoured, a stride-0 head dimension too (all heads then alias head 0's bytes). A
+  ///              view with g times the model's kv heads shows each of them g times. Slots outside
+  ///              the view are left out.
+  /// \throws std::system_error when the address space cannot be had; std::invalid_argument for a
+  ///         view that is not one of those two.
   KvPool(const TensorSource& source, PoolHalf half, const TensorMeta& meta, Stored stored);
   KvPool(KvPool&&) noexcept;
+  KvPool& operator=(KvPool&&) noexcept;
   ~KvPool();
 
-  /// Element 0 of the view. Bytes in [base() - before_bytes(), base() + span) are readable.
+  /// Element 0 of the view. Bytes in [base() - before_bytes(), base() + span_bytes()) are readable.
   std::byte* base() const;
   std::int64_t before_bytes() const;
+  std::int64_t span_bytes() const;
   bool sparse() const;
 
   /// First changed byte outside `written_slots`, in words, or nothing. Sparse pools check their
