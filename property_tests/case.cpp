@@ -65,11 +65,11 @@ Case case_of(const Fixture& fixture, bool with_fault) {
   c.signature = *signature;
   c.recipe = fixture.recipe;
   c.seed = fixture.seed;
+  c.poison = fixture.poison;
   c.origin = fixture.name;
   if (with_fault) c.fault = fixture.fault;
   // Explicit arguments are the faulty side where there are two: the right ones are the lowering's.
-  const bool two_sided_call = fixture.faulty && fixture.fault.empty();
-  if (with_fault || !two_sided_call) c.call = fixture.call;
+  if (with_fault || !fixture.faulty) c.call = fixture.call;
   return c;
 }
 
@@ -85,11 +85,13 @@ Fixture fixture_of(const Case& c, std::string_view backend, Verdict verdict,
   fixture.fault = c.fault;
   fixture.recipe = c.recipe;
   fixture.seed = c.seed;
+  fixture.poison = c.poison;
   fixture.backend = backend;
   Expectation expected;
   expected.enforced = any_rejects(rules) ? Verdict::rejected : verdict;
   expected.reported = verdict == Verdict::rejected ? Verdict::mismatch : verdict;
   expected.rules = rules;
+  // A wrong call has a right one, which a correct kernel passes; a wrong kernel has one side only.
   if (c.fault.empty()) {
     fixture.fixed = expected;
   } else {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "property_tests/generator_parts.hpp"
+#include "property_tests/null_oracles.hpp"
 
 namespace attest {
 namespace {
@@ -48,16 +49,6 @@ std::int64_t draw_page_size(Draw& draw, const GeneratorOptions& options) {
   return draw.pick<std::int64_t>({1, 1, 16, 64});  // these kernels index slots
 }
 
-bool is_identity(const Problem& problem, const SlotMap& slots) {
-  for (std::size_t i = 0; i < problem.requests.size(); ++i) {
-    if (!problem.requests[i].live) continue;
-    for (std::size_t c = 0; c < slots.pages[i].size(); ++c) {
-      if (slots.pages[i][c] != static_cast<std::int64_t>(c)) return false;
-    }
-  }
-  return true;
-}
-
 void draw_pool(Draw& draw, const GeneratorOptions&, Problem& problem) {
   Pool& pool = problem.pool;
   const std::int64_t needed = pages_needed(problem);
@@ -71,8 +62,8 @@ void draw_pool(Draw& draw, const GeneratorOptions&, Problem& problem) {
   draw_strides(draw, problem);
   // One page in a pool of two is the identity half the time; a few seeds on, it is not. A single
   // request placed in sequence always is.
-  if (is_identity(problem, make_slot_map(problem))) pool.placement = Placement::permuted;
-  while (is_identity(problem, make_slot_map(problem))) ++pool.seed;
+  if (has_identity_table(problem, make_slot_map(problem))) pool.placement = Placement::permuted;
+  while (has_identity_table(problem, make_slot_map(problem))) ++pool.seed;
   evict_old_pages(draw, problem);
 }
 

@@ -35,7 +35,4 @@ void draw_requests(Draw& draw, const GeneratorOptions& options, const BatchPlan&
 /// kernel that ignores it cannot pass.
 void draw_pool(Draw& draw, const GeneratorOptions& options, Problem& problem);
 
-/// True where page c of every live request is page c of the pool.
-bool is_identity(const Problem& problem, const SlotMap& slots);
-
 }  // namespace attest

@@ -21,10 +21,13 @@ struct JudgeOptions {
   RunOptions run;
   std::chrono::milliseconds time_limit{60'000};  ///< per launch of isolated backends
   int reference_threads = 0;
-  /// Called with the repro line right before each launch; must flush. Empty = nobody listens.
+  /// Called with the repro line right before a case's first launch; must flush. Empty = nobody
+  /// listens.
   std::function<void(const std::string&)> before_launch;
   /// Run each case with both poisons and both sentinels and require equal bits.
   bool both_poisons = true;
+  /// Look for the known mistake that explains a mismatch: a few more evaluations of the reference.
+  bool diagnose = true;
 };
 
 /// Everything there is to say about one case on one backend.

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "contracts/attended.hpp"
+#include "contracts/call.hpp"
+#include "contracts/numerics_profile.hpp"
+#include "contracts/output.hpp"
+#include "memory/tensor_source.hpp"
+
+namespace attest {
+
+/// A known mistake as a changed meaning. `apply` edits the truth; false where it changes nothing.
+struct Hypothesis {
+  std::string_view id;    ///< "prefix_short_by_new_tokens"
+  std::string_view says;  ///< "each prefix is short by the number of new tokens"
+  bool (*apply)(const Problem&, Attended&);
+};
+
+/// Every hypothesis, the more specific before the more general: the first that fits best wins.
+std::vector<Hypothesis> all_hypotheses();
+
+/// An output that an oracle refused.
+struct Failure {
+  const Call& call;
+  const TensorSource& source;
+  const Attended& meaning;  ///< the truth
+  const Output& got;
+  const NumericsProfile& profile;
+  std::vector<std::int64_t> rows;  ///< failing rows, worst first
+};
+
+/// One sentence: which known mistake computes this output within the hard bound, else
+/// "unexplained: ..." with how many were tried. What the call itself says, where it differs from
+/// the truth, is tried first. Cost: at most a dozen rows of the reference per hypothesis.
+std::string diagnose(const Failure& failure);
+
+}  // namespace attest

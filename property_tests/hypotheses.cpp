@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <array>
+
+#include "property_tests/diagnose.hpp"
+
+namespace attest {
+namespace {
+
+const Request& request_of(const Problem& p, const AttendedRow& row) {
+  return p.requests[static_cast<std::size_t>(row.request)];
+}
+
+/// Positions [first, last) of a request's text, split where its shared prefix ends.
+void add_positions(const Request& r, std::int64_t first, std::int64_t last,
+                   std::vector<KeyRun>& keys) {
+  first = std::max<std::int64_t>(0, first);
+  const std::int64_t split = std::clamp(r.shared_prefix, first, std::max(first, last));
+  keys.push_back({r.shared_sequence, first, split - first});
+  keys.push_back({r.sequence, split, last - split});
+}
+
+/// Gives every text row of a causal step the positions [first, last) that `range` names.
+template <class Range>
+bool see_positions(const Problem& p, Attended& meaning, Range&& range) {
+  if (p.model.cross_attention) return false;
+  bool changed = false;
+  for (AttendedRow& row : meaning.rows) {
+    if (row.expect != RowExpectation::value) continue;
+    const Request& r = request_of(p, row);
+    if (!r.tree_parent.empty()) continue;
+    const std::int64_t position = r.committed + row.token;
+    const std::int64_t oldest = p.model.window ? position - *p.model.window + 1 : 0;
+    std::int64_t first = std::max<std::int64_t>(0, oldest);
+    std::int64_t last = position + 1;
+    range(r, row.token, first, last);
+    last = std::min(last, r.kv_len());
+    std::vector<KeyRun> keys;
+    add_positions(r, first, last, keys);
+    keys = canonical(std::move(keys));
+    changed = changed || keys != row.keys;
+    row.keys = std::move(keys);
+  }
+  return changed;
+}
+
+/// Edits each value row's keys by themselves.
+template <class Edit>
+bool edit_keys(Attended& meaning, Edit&& edit) {
+  bool changed = false;
+  for (AttendedRow& row : meaning.rows) {
+    if (row.expect != RowExpectation::value) continue;
+    std::vector<KeyRun> keys = row.keys;
+    edit(row, keys);
+    keys = canonical(std::move(keys));
+    changed = changed || keys != row.keys;
+    row.keys = std::move(keys);
+  }
+  return changed;
+}
+
+/// Drops positions [first, last) from a row.
+void drop_positions(std::vector<KeyRun>& keys, std::int64_t first, std::int64_t last) {
+  std::vector<KeyRun> kept;
+  for (const KeyRun& run : keys) {
+    const std::int64_t end = run.first + run.count;
+    kept.push_back({run.sequence, run.first, std::min(end, first) - run.first});
+    const std::int64_t begin = std::max(run.first, last);
+    kept.push_back({run.sequence, begin, end - begin});
+  }
+  keys = std::move(kept);
+}
+
+bool prefix_hole(const Problem& p, Attended& m) {
+  return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
+    const Request& r = request_of(p, row);
+    drop_positions(keys, std::max<std::int64_t>(0, r.committed - r.new_tokens), r.committed);
+  });
+}
+
+bool total_short_by_new(const Problem& p, Attended& m) {
+  return see_positions(p, m, [](const Request& r, std::int64_t, std::int64_t&, std::int64_t& last) {
+    last -= r.new_tokens;
+  });
+}
+
+bool without_draft_step(const Problem& p, Attended& m) {
+  if (p.mode != Mode::draft_decode) return false;
+  return see_positions(p, m, [&](const Request&, std::int64_t, std::int64_t&, std::int64_t& last) {
+    last -= p.draft_step + 1;
+  });
+}
+
+bool all_see_all_drafts(const Problem& p, Attended& m) {
+  return see_positions(p, m, [](const Request& r, std::int64_t, std::int64_t&, std::int64_t& last) {
+    last = r.kv_len();
+  });
+}
+
+bool causal_long(const Problem& p, Attended& m) {
+  return see_positions(
+      p, m, [](const Request&, std::int64_t, std::int64_t&, std::int64_t& last) { ++last; });
+}
+
+bool causal_short(const Problem& p, Attended& m) {
+  return see_positions(
+      p, m, [](const Request&, std::int64_t, std::int64_t&, std::int64_t& last) { --last; });
+}
+
+/// Aligned to the top left: row t sees keys 0 .. t.
+bool causal_top_left(const Problem& p, Attended& m) {
+  return see_positions(p, m, [](const Request&, std::int64_t t, std::int64_t&, std::int64_t& last) {
+    last = t + 1;
+  });
+}
+
+bool window_short(const Problem& p, Attended& m) {
+  if (!p.model.window) return false;
+  return see_positions(p, m, [](const Request&, std::int64_t, std::int64_t& first, std::int64_t&) {
+    if (first > 0) ++first;
+  });
+}
+
+bool window_long(const Problem& p, Attended& m) {
+  if (!p.model.window) return false;
+  return see_positions(
+      p, m, [](const Request&, std::int64_t, std::int64_t& first, std::int64_t&) { --first; });
+}
+
+bool window_off(const Problem& p, Attended& m) {
+  if (!p.model.window) return false;
+  return see_positions(
+      p, m, [](const Request&, std::int64_t, std::int64_t& first, std::int64_t&) { first = 0; });
+}
+
+bool first_key_ignored(const Problem&, Attended& m) {
+  return edit_keys(
+      m, [](const AttendedRow&, std::vector<KeyRun>& keys) { drop_positions(keys, 0, 1); });
+}
+
+bool prefix_missing(const Problem& p, Attended& m) {
+  return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
+    drop_positions(keys, 0, request_of(p, row).committed);
+  });
+}
+
+bool last_page_missing(const Problem& p, Attended& m) {
+  return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
+    const std::int64_t length = request_of(p, row).kv_len();
+    const std::int64_t page = p.pool.page_size;
+    if (page > 1 && length > page) drop_positions(keys, (length - 1) / page * page, length);
+  });
+}
+
+/// Tree tokens see the drafts before them, as in a chain.
+bool tree_ignored(const Problem& p, Attended& m) {
+  return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
+    const Request& r = request_of(p, row);
+    if (r.tree_parent.empty()) return;
+    keys.clear();
+    add_positions(r, 0, r.committed + row.token + 1, keys);
+  });
+}
+
+/// The first row of each request in the meaning, -1 for none.
+std::vector<std::int64_t> first_rows(const Problem& p, const Attended& m) {
+  std::vector<std::int64_t> first(p.requests.size(), -1);
+  for (std::size_t r = m.rows.size(); r-- > 0;) {
+    first[static_cast<std::size_t>(m.rows[r].request)] = static_cast<std::int64_t>(r);
+  }
+  return first;
+}
+
+/// Row t of a request sees what row t of another one sees.
+template <class Other>
+bool keys_of_other(const Problem& p, Attended& m, Other&& other) {
+  const std::vector<std::int64_t> first = first_rows(p, m);
+  const Attended truth = m;
+  bool changed = false;
+  for (AttendedRow& row : m.rows) {
+    const std::int64_t from = other(row.request);
+    if (row.expect != RowExpectation::value || from < 0 ||
+        first[static_cast<std::size_t>(from)] < 0)
+      continue;
+    const std::int64_t tokens = p.requests[static_cast<std::size_t>(from)].new_tokens;
+    const std::int64_t at = first[static_cast<std::size_t>(from)] + std::min(row.token, tokens - 1);
+    const AttendedRow& source = truth.rows[static_cast<std::size_t>(at)];
+    changed = changed || row.keys != source.keys;
+    row.keys = source.keys;
+  }
+  return changed;
+}
+
+bool previous_requests_keys(const Problem& p, Attended& m) {
+  return keys_of_other(p, m, [](std::int64_t request) { return request - 1; });
+}
+
+bool next_requests_keys(const Problem& p, Attended& m) {
+  const auto count = static_cast<std::int64_t>(p.requests.size());
+  return keys_of_other(
+      p, m, [=](std::int64_t request) { return request + 1 < count ? request + 1 : -1; });
+}
+
+bool first_requests_keys(const Problem& p, Attended& m) {
+  return keys_of_other(p, m, [](std::int64_t request) { return request > 0 ? 0 : -1; });
+}
+
+bool kv_head_0(const Problem&, Attended& m) {
+  if (m.num_kv_heads == 1) return false;
+  m.num_kv_heads = 1;
+  return true;
+}
+
+bool sink_missing(const Problem&, Attended& m) {
+  if (!m.sinks) return false;
+  m.sinks = false;
+  return true;
+}
+
+bool softcap_missing(const Problem&, Attended& m) {
+  if (m.softcap <= 0) return false;
+  m.softcap = 0;
+  return true;
+}
+
+bool scale_factor(Attended& m, double factor) {
+  m.scale *= factor;
+  return true;
+}
+
+bool scale_missing(const Problem&, Attended& m) {
+  if (m.scale == 1) return false;
+  m.scale = 1;
+  return true;
+}
+
+constexpr std::array table = {
+    Hypothesis{"prefix_hole",
+               "the newest committed keys, as many as the request has new tokens, are missing",
+               prefix_hole},
+    Hypothesis{
+        "total_short_by_new_tokens",
+        "the KV length counts the committed keys only, so every row is short by the new tokens",
+        total_short_by_new},
+    Hypothesis{"without_draft_step", "the KV length is the one from before drafting",
+               without_draft_step},
+    Hypothesis{"no_causal_mask", "every new token sees all new tokens of its request",
+               all_see_all_drafts},
+    Hypothesis{"causal_one_long", "every row sees one key too many", causal_long},
+    Hypothesis{"causal_one_short", "every row sees one key too few", causal_short},
+    Hypothesis{"causal_top_left", "the causal mask is aligned to the first key, not to the last",
+               causal_top_left},
+    Hypothesis{"window_one_short", "the window is one key too short", window_short},
+    Hypothesis{"window_one_long", "the window is one key too long", window_long},
+    Hypothesis{"window_off", "the window is ignored", window_off},
+    Hypothesis{"first_key_ignored", "key 0 is ignored", first_key_ignored},
+    Hypothesis{"prefix_missing", "the committed prefix is ignored", prefix_missing},
+    Hypothesis{"last_page_missing", "the last page is ignored", last_page_missing},
+    Hypothesis{"tree_ignored", "the draft tree is taken as a chain", tree_ignored},
+    Hypothesis{"previous_requests_keys", "each request reads the keys of the one before it",
+               previous_requests_keys},
+    Hypothesis{"next_requests_keys", "each request reads the keys of the one after it",
+               next_requests_keys},
+    Hypothesis{"first_requests_keys", "every request reads the keys of request 0",
+               first_requests_keys},
+    Hypothesis{"kv_head_0", "every query head reads kv head 0", kv_head_0},
+    Hypothesis{"sink_missing", "the sinks are missing", sink_missing},
+    Hypothesis{"softcap_missing", "the softcap is missing", softcap_missing},
+    Hypothesis{"scale_missing", "the softmax scale is missing", scale_missing},
+    Hypothesis{"scale_one_percent_large", "the softmax scale is 1 % too large",
+               [](const Problem&, Attended& m) { return scale_factor(m, 1.01); }},
+    Hypothesis{"scale_squared", "the softmax scale is applied twice",
+               [](const Problem&, Attended& m) { return scale_factor(m, m.scale); }},
+    Hypothesis{"scale_base_2", "exp2 is used without log2(e) in the scale",
+               [](const Problem&, Attended& m) { return scale_factor(m, 0.6931471805599453); }},
+};
+
+}  // namespace
+
+std::vector<Hypothesis> all_hypotheses() { return {table.begin(), table.end()}; }
+
+}  // namespace attest

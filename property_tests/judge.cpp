@@ -1,0 +1,155 @@
+#include "property_tests/judge.hpp"
+
+#include <algorithm>
+
+#include "contracts/rules.hpp"
+#include "property_tests/diagnose.hpp"
+#include "property_tests/launch_pair.hpp"
+#include "property_tests/null_oracles.hpp"
+
+namespace attest {
+namespace {
+
+void say(Judgement& judgement, Verdict verdict, std::string reason) {
+  judgement.verdict = verdict;
+  judgement.reason = std::move(reason);
+}
+
+/// The call to launch, or nothing after saying why there is none.
+std::optional<Call> call_to_launch(const Case& c, const SlotMap& slots, const Backend& backend,
+                                   Judgement& judgement) {
+  auto made = call_of(c, slots);
+  if (auto* no = std::get_if<Unsupported>(&made)) {
+    say(judgement, Verdict::unsupported, no->reason);
+    return std::nullopt;
+  }
+  Call call = std::move(std::get<Call>(made));
+  const Signature takes = backend.capabilities().signature;
+  if (signature_of(call) != takes) {
+    say(judgement, Verdict::unsupported,
+        "the backend takes " + std::string(name(takes)) + " calls, this is one of " +
+            std::string(name(signature_of(call))));
+    return std::nullopt;
+  }
+  return call;
+}
+
+/// Whether the call may be launched as far as the rules go.
+bool rules_allow(const Call& call, const Problem& problem, const SlotMap& slots,
+                 const Backend& backend, RulesMode mode, Judgement& judgement) {
+  if (mode == RulesMode::off) return true;
+  const Report report = check(call, Truth{problem, slots, backend.capabilities()});
+  judgement.findings = report.findings();
+  if (mode == RulesMode::report || !report.rejects()) return true;
+  const auto first = std::find_if(report.findings().begin(), report.findings().end(),
+                                  [](const Finding& f) { return rejects(f.severity); });
+  say(judgement, Verdict::rejected, to_string(*first));
+  return false;
+}
+
+bool can_run(const Call& call, const Backend& backend, Judgement& judgement) {
+  if (const Answer supported = backend.supports(call); !supported) {
+    say(judgement, Verdict::unsupported, supported.reason);
+    return false;
+  }
+  return true;
+}
+
+void copy_account(const RunResult& result, Judgement& judgement) {
+  judgement.engine = result.engine;
+  judgement.form = result.form;
+  judgement.counters = result.counters;
+  judgement.lints = result.lints;
+}
+
+Expected expectation(const Attended& meaning, const TensorSource& source, const Backend& backend,
+                     const JudgeOptions& options) {
+  ReferenceOptions reference;
+  reference.threads = options.reference_threads;
+  reference.round_scaled_q = backend.profile().q_scaled_in_input_dtype;
+  return reference_attention(meaning, source, reference);
+}
+
+void note_worst(Judgement& judgement) {
+  for (const OracleResult& result : judgement.oracles) {
+    if (result.oracle == "hard") judgement.worst_over_bound = result.worst;
+    if (result.oracle == "z") judgement.worst_z = result.worst;
+  }
+}
+
+/// The verdict on numbers: the first oracle that failed names the reason.
+void weigh(const Call& call, const TensorSource& source, const Attended& meaning,
+           const Expected& expected, const Launched& launched, const Backend& backend,
+           const JudgeOptions& options, Judgement& judgement) {
+  const Output& got = launched.result->out;
+  judgement.oracles = launched.agreement;
+  const auto numbers = compare(meaning, expected, got, backend.profile(), source);
+  judgement.oracles.insert(judgement.oracles.end(), numbers.begin(), numbers.end());
+  note_worst(judgement);
+  const auto failed = std::find_if(judgement.oracles.begin(), judgement.oracles.end(),
+                                   [](const OracleResult& r) { return !r.passed; });
+  if (failed == judgement.oracles.end()) {
+    const Agreed agreed{meaning, expected, backend.profile(), source, expected.scaled_q_rounded};
+    if (auto why = why_untrusted(agreed)) say(judgement, Verdict::untrusted, std::move(*why));
+    return;
+  }
+  say(judgement, Verdict::mismatch, failed->oracle + ": " + failed->detail);
+  if (!options.diagnose) return;
+  Failure failure{call, source, meaning, got, backend.profile(), {}};
+  for (const OracleResult& result : judgement.oracles) {
+    if (!result.passed && result.row >= 0) failure.rows.push_back(result.row);
+  }
+  judgement.diagnosis = diagnose(failure);
+}
+
+void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
+            Judgement& judgement) {
+  if (auto error = problem_error(c.problem)) {
+    return say(judgement, Verdict::unsupported, "not a legal problem: " + *error);
+  }
+  const SlotMap slots = make_slot_map(c.problem);
+  const auto call = call_to_launch(c, slots, backend, judgement);
+  if (!call) return;
+  // The rules come first: a call can be judged as a call where its kernel cannot run.
+  if (!rules_allow(*call, c.problem, slots, backend, options.rules, judgement)) return;
+  if (const Answer available = backend.available(); !available) {
+    return say(judgement, Verdict::unavailable, available.reason);
+  }
+  if (!can_run(*call, backend, judgement)) return;
+
+  const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
+  const Attended meaning = attended(c.problem);
+  if (options.before_launch) options.before_launch(judgement.repro);
+  const Launched launched = launch(c, *call, source, meaning, backend, options);
+  if (launched.result) copy_account(*launched.result, judgement);
+  if (launched.ended) return say(judgement, *launched.ended, launched.reason);
+  const Expected expected = expectation(meaning, source, backend, options);
+  weigh(*call, source, meaning, expected, launched, backend, options, judgement);
+}
+
+}  // namespace
+
+Judgement judge(const Case& c, const Backend& backend, const JudgeOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  Judgement judgement;
+  judgement.backend = backend.name();
+  judgement.engine = split_backend_name(backend.name()).engine;
+  judgement.repro = repro_line(c, backend.name(), options.rules);
+  decide(c, backend, options, judgement);
+  judgement.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return judgement;
+}
+
+std::string repro_line(const Case& c, std::string_view backend, RulesMode rules) {
+  const bool generated = c.origin.starts_with("--");
+  std::string line =
+      generated ? "build/bin/attest run --backend " + std::string(backend) + ' ' + c.origin
+                : "build/bin/attest replay " + c.origin + " --backend " + std::string(backend);
+  if (rules == RulesMode::report) line += " --rules=report";
+  if (rules == RulesMode::off) line += " --rules=off";
+  if (generated && !c.fault.empty()) line += " --fault " + c.fault;
+  return line;
+}
+
+}  // namespace attest
