@@ -1,0 +1,114 @@
+#include "reference/row_statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+// Model: the roundings of P and of the output are independent and uniform in half a unit in the
+// last place, so a relative error has at most the variance u^2 / 3 (less inside a binade: 0.54 of
+// it on average, which is why a clean z lies near 0.75, not 1). With q2 = sum w^2 v^2 and its
+// centred form qc = sum w^2 (v - o)^2 = q2 - 2 o sum w^2 v + o^2 sum w^2, per element:
+//
+//   P           p^2 / 3 q2, or qc when the denominator sums the rounded P: the common part of
+//               numerator and denominator cancels
+//   output      u_out^2 / 3 o^2
+//   weights     (2u (E + 4 S))^2 + exp^2 / 3, times qc: scores and exp in f32. A dot product's
+//               rounding errors add up to about 0.4 u E, so this is a few times the truth
+//   sums        u^2 / 3 chain (q2 + o^2): each addition rounds a partial sum, whose square is about
+//               q2 + o^2 at most
+//   tiny        subnormal P: n p_tiny^2 / 3 max|v|^2 / L^2; output: out_tiny^2
+//
+// The last three keep sigma above zero where the first two vanish (one visible key, an output that
+// cancels) and matter otherwise only when P and the output are f32.
+//
+// Gain: least squares of got on out with weights 1 / sigma^2, g = sum(got o / sigma^2) / sum(o^2 /
+// sigma^2). Independent elements give it the variance 1 / sum(o^2 / sigma^2). But one P_j is shared
+// by all elements: e = sum_j w_j rho_j v_j moves o along v_j, and for keys with unrelated v_j the
+// part along o is sum_j rho_j w_j^2 / sum w^2, variance p^2 / 3 sum w^4 / (sum w^2)^2 <= p^2 / 3
+// w_max^2 / sum w^2. It decides where few keys carry the row.
+
+namespace attest {
+namespace {
+
+/// What all elements of a row share.
+struct RowNoise {
+  double p2, out2, weights2, sums2, tiny2, w2, coherent2;
+};
+
+RowNoise row_noise(const ErrorModel& model, const Expected& expected, std::int64_t row,
+                   std::int64_t head) {
+  const std::size_t i = expected.row_index(row, head);
+  const std::int64_t keys = expected.visible[static_cast<std::size_t>(row)];
+  if (keys == 0) return {};  // 0, exactly
+  const double u = model.accumulate;
+  const double envelope = expected.score_envelope[i];
+  const double score = 2 * u * (envelope + 4 * expected.max_abs_score[i]);
+  const double q = model.q * envelope / std::sqrt(3 * model.head_dim);
+  const double largest = std::exp(expected.max_score[i] - expected.lse[i]);
+  const double tiny = model.p_tiny * largest * expected.max_abs_v[i];
+  RowNoise noise{};
+  noise.p2 = model.p * model.p / 3;
+  noise.out2 = model.out * model.out / 3;
+  noise.weights2 = score * score + q * q + model.exp * model.exp / 3;
+  noise.sums2 = u * u / 3 * addition_chain(model, keys);
+  noise.tiny2 = static_cast<double>(keys) * tiny * tiny / 3 + model.out_tiny * model.out_tiny +
+                model.v_flush * model.v_flush;
+  noise.w2 = expected.w2[i];
+  const double few = noise.w2 > 0 ? std::min(1.0, largest * largest / noise.w2) : 1.0;
+  noise.coherent2 = (noise.p2 + noise.weights2) * few;
+  return noise;
+}
+
+double variance(const ErrorModel& model, const RowNoise& noise, double o, double w2v, double w2v2) {
+  const double centred = std::max(0.0, w2v2 - 2 * o * w2v + o * o * noise.w2);
+  return noise.p2 * (model.rounded_denominator ? centred : w2v2) + noise.out2 * o * o +
+         noise.weights2 * centred + noise.sums2 * (w2v2 + o * o) + noise.tiny2;
+}
+
+}  // namespace
+
+RowStatistics row_statistics(const ErrorModel& model, const Expected& expected, std::int64_t row,
+                             std::int64_t head, std::span<const float> got) {
+  const RowNoise noise = row_noise(model, expected, row, head);
+  const std::size_t first = expected.index(row, head, 0);
+  double squares = 0;
+  double information = 0;
+  double projection = 0;
+  for (std::size_t d = 0; d < got.size(); ++d) {
+    const double o = expected.out[first + d];
+    const double error = static_cast<double>(got[d]) - o;
+    const double sigma2 =
+        variance(model, noise, o, expected.w2v[first + d], expected.w2v2[first + d]);
+    if (sigma2 > 0) {
+      squares += error * error / sigma2;
+      information += o * o / sigma2;
+      projection += error * o / sigma2;
+    } else if (error != 0) {
+      squares = std::numeric_limits<double>::infinity();
+    }
+  }
+  RowStatistics result;
+  result.z = got.empty() ? 0 : std::sqrt(squares / static_cast<double>(got.size()));
+  result.has_gain = information > 0;
+  if (result.has_gain) {
+    result.gain_error = projection / information;
+    result.gain_variance = 1 / information + noise.coherent2;
+  }
+  return result;
+}
+
+void GainEstimate::add(const RowStatistics& row) {
+  if (!row.has_gain) return;
+  weight_ += 1 / row.gain_variance;
+  weighted_ += row.gain_error / row.gain_variance;
+}
+
+double GainEstimate::limit(double bias) const { return 6 / std::sqrt(weight_) + bias; }
+
+double gain_bias(const ErrorModel& model, std::int64_t keys) {
+  // Scores crowded at a softcap round to the same side: an eighth of a unit of P. Sums in units
+  // that truncate lose up to 2u per step of 16 keys.
+  return model.p / 8 + model.exp + model.accumulate * (addition_chain(model, keys) / 8 + 16);
+}
+
+}  // namespace attest

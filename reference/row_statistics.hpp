@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "reference/attention.hpp"
+#include "reference/error_bound.hpp"
+
+namespace attest {
+
+/// How far one (row, head) of an output lies from the exact one, in units of the error that
+/// independent roundings leave. Derived in row_statistics.cpp.
+struct RowStatistics {
+  double z = 0;  ///< rms over head_dim of err_i / sigma_i; infinity when an exact element is off
+  double gain_error = 0;     ///< weighted regression of got on out, minus 1
+  double gain_variance = 0;  ///< of that estimate for a correct kernel
+  bool has_gain = false;     ///< the exact output is not all zero
+};
+
+/// \param got  v_head_dim elements, finite.
+/// \pre expected was computed with envelopes.
+RowStatistics row_statistics(const ErrorModel& model, const Expected& expected, std::int64_t row,
+                             std::int64_t head, std::span<const float> got);
+
+/// Estimates of one gain, pooled by inverse variance.
+class GainEstimate {
+ public:
+  void add(const RowStatistics& row);
+  bool empty() const { return weight_ == 0; }
+  double error() const { return weighted_ / weight_; }
+  /// Largest |error| of a correct kernel: six standard deviations and what does not average out.
+  double limit(double bias) const;
+
+ private:
+  double weight_ = 0;
+  double weighted_ = 0;
+};
+
+/// What a correct kernel's gain may be off by however many rows are pooled.
+double gain_bias(const ErrorModel& model, std::int64_t keys);
+
+}  // namespace attest
