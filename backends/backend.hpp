@@ -66,6 +66,7 @@ class Backend {
 };
 
 /// The parts of "<impl>.<signature>@<engine>".
+/// \throws std::invalid_argument for a name that does not have them.
 struct BackendName {
   std::string implementation, signature, engine;
 };

@@ -12,15 +12,22 @@ namespace attest {
 /// The only list of backends, in report order.
 std::span<const Backend* const> all_backends();
 
-/// Those that `selector` names: a full name, or a prefix that ends at '.' or '@' or at a whole
+/// Those that `selector` names: a full name, or a prefix that ends at '.', '-' or '@' or at a whole
 /// component ("scalar", "scalar.unified", "faulty"); several separated by commas. Without a
 /// selector: every backend that is not a deliberate fault.
 /// \throws std::invalid_argument naming the part that matches nothing, with near names.
 std::vector<const Backend*> select_backends(std::string_view selector);
+std::vector<const Backend*> select_backends(std::string_view selector,
+                                            std::span<const Backend* const> from);
+
+/// Whether the backend is scalar plus a named fault: it exists to be caught.
+bool is_deliberate_fault(const Backend& backend);
 
 /// Engines a run must have really used, from ATTEST_REQUIRE ("hip@rocm,amx@native"): each is
 /// "<impl>@<engine>". Returns one sentence per requirement that no available backend of exactly
 /// that implementation and engine meets; an emulated or host engine never satisfies a real one.
 std::vector<std::string> unmet_requirements(std::string_view required);
+std::vector<std::string> unmet_requirements(std::string_view required,
+                                            std::span<const Backend* const> from);
 
 }  // namespace attest

@@ -194,7 +194,7 @@ TEST_F(Silicon, LoadsStoresAndZeroingMoveTheSameBytesForRandomConfigurations) {
   std::mt19937 random(14);
   for (int n = 0; n < 2000; ++n) {
     TileConfig config = random_config(random);
-    if (n % 4 == 0) config.start_row = static_cast<std::uint8_t>(random() % 16);
+    if (n % 4 == 0) config.start_row = static_cast<std::uint8_t>(random() % config.rows[5]);
     std::array<std::uint8_t, 4096> in;
     for (auto& byte : in) byte = static_cast<std::uint8_t>(random());
     const auto stride = static_cast<std::ptrdiff_t>(random() % 200);
@@ -246,16 +246,46 @@ TEST_F(Silicon, TheSameRandomConfigurationsAreRefused) {
   EXPECT_GT(refused, 100) << "too few configurations were illegal to mean anything";
 }
 
-bool native_dot_raises(const TileConfig& config) {
+template <class Body>
+bool native_raises(const TileConfig& config, Body&& body) {
   const pid_t child = fork();
   if (child == 0) {
     tile_loadconfig(&config);
-    tile_dot_bf16<0, 1, 2>();
+    body();
     _exit(0);
   }
   int status = 0;
   waitpid(child, &status, 0);
   return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+TEST_F(Silicon, AStartRowRaisesInTheSameInstructions) {
+  std::array<std::byte, 1024> buffer{};
+  std::array<std::byte, 1024> out{};
+  for (std::uint8_t start = 0; start < 16; ++start) {
+    TileConfig config;
+    config.palette = 1;
+    config.start_row = start;
+    config.rows = {8, 8, 8};
+    config.colsb = {32, 32, 32};
+    TileFile fresh;
+    ASSERT_FALSE(load_config(fresh, config));
+    TileFile file = fresh;
+    EXPECT_EQ(native_raises(config, [&] { tile_load<0>(buffer.data(), 32); }),
+              static_cast<bool>(load(file, 0, buffer.data(), 32)))
+        << "tileloadd, start_row " << int{start};
+    file = fresh;
+    EXPECT_EQ(native_raises(config, [&] { tile_store<0>(buffer.data(), 32); }),
+              static_cast<bool>(store(file, 0, out.data(), 32)))
+        << "tilestored, start_row " << int{start};
+    file = fresh;
+    EXPECT_EQ(native_raises(config, [] { tile_zero<0>(); }), static_cast<bool>(zero(file, 0)))
+        << "tilezero, start_row " << int{start};
+    file = fresh;
+    EXPECT_EQ(native_raises(config, [] { tile_dot_bf16<0, 1, 2>(); }),
+              static_cast<bool>(dot(file, Dot::bf16, 0, 1, 2)))
+        << "tdpbf16ps, start_row " << int{start};
+  }
 }
 
 TEST_F(Silicon, TheSameOperandShapesRaise) {
@@ -273,7 +303,7 @@ TEST_F(Silicon, TheSameOperandShapesRaise) {
     TileFile file;
     ASSERT_FALSE(load_config(file, config));
     const bool emulated = static_cast<bool>(dot(file, Dot::bf16, 0, 1, 2));
-    ASSERT_EQ(native_dot_raises(config), emulated)
+    ASSERT_EQ(native_raises(config, [] { tile_dot_bf16<0, 1, 2>(); }), emulated)
         << "round " << n << " start_row " << int{config.start_row};
     raised += emulated;
   }

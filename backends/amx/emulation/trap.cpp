@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <asm/prctl.h>
+#include <cpuid.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -37,6 +39,7 @@ struct sigaction previous_trap;
 /// On a CPU that has AMX, ldtilecfg runs natively even without permission (measured), so the
 /// emulation must pick up the configuration from the CPU.
 bool config_runs_natively = false;
+std::size_t tile_config_offset = 0;  ///< in the standard XSAVE format, CPUID leaf 0xd subleaf 17
 
 /// gregs index of hardware register number n.
 constexpr int greg_of[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
@@ -60,16 +63,33 @@ Registers registers_of(const ucontext_t& context, const Instruction& instruction
   return registers;
 }
 
-/// Adopts a configuration that the CPU took itself. A second ldtilecfg of equal bytes goes
-/// unnoticed; it would only zero the tiles, which our kernels do explicitly.
-void adopt_native_config() {
-  if (!config_runs_natively) return;
-  TileConfig native;
-  __asm__ volatile("sttilecfg %0" : "=m"(native));
+/// Adopts a configuration that the CPU took itself. A second ldtilecfg of equal bytes goes unnoticed;
+/// it would only zero the tiles, which our kernels do explicitly.
+void adopt(const TileConfig& native) {
   TileConfig ours;
   store_config(state.tiles, ours);
   ours.start_row = native.start_row;
   if (std::memcmp(&native, &ours, sizeof ours) != 0) load_config(state.tiles, native);
+}
+
+/// The configuration when the signal was raised: inside a handler the CPU's own is reset, so it must
+/// come from the XSAVE image in the signal frame (component 17, standard format).
+TileConfig config_in_frame(const ucontext_t& context) {
+  constexpr std::size_t magic_offset = 464;
+  constexpr std::uint32_t magic = 0x46505853;  // FP_XSTATE_MAGIC1
+  constexpr std::size_t header_offset = 512;
+  constexpr std::uint64_t tile_config_bit = 1ULL << 17;
+  TileConfig config;
+  const auto* const image = reinterpret_cast<const std::byte*>(context.uc_mcontext.fpregs);
+  if (image == nullptr) return config;
+  std::uint32_t found = 0;
+  std::uint64_t present = 0;
+  std::memcpy(&found, image + magic_offset, sizeof found);
+  std::memcpy(&present, image + header_offset, sizeof present);
+  if (found == magic && (present & tile_config_bit) != 0) {
+    std::memcpy(&config, image + tile_config_offset, sizeof config);
+  }
+  return config;
 }
 
 [[noreturn]] void raise_fault(const Instruction& instruction, const Registers& registers,
@@ -82,6 +102,11 @@ void adopt_native_config() {
   const std::string text = "attest: " + to_string(state.raised) + "\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
   abort();
+}
+
+void run_emulated(const Instruction& instruction, const Registers& registers) {
+  const Fault fault = execute(instruction, registers, state.tiles, state.counters);
+  if (fault) raise_fault(instruction, registers, fault);
 }
 
 /// Hands a signal that is not ours to whoever had it before.
@@ -110,7 +135,8 @@ void on_sigill(int number, siginfo_t* info, void* raw) {
     chain(previous_ill, number, info, raw);
     return;
   }
-  run_instruction(*instruction, registers_of(context, *instruction));
+  if (config_runs_natively) adopt(config_in_frame(context));
+  run_emulated(*instruction, registers_of(context, *instruction));
   context.uc_mcontext.gregs[REG_RIP] += instruction->length;
   if (installed.load(std::memory_order_relaxed) == Engine::patch) patch_site(rip, *instruction);
   errno = saved_errno;
@@ -127,7 +153,8 @@ void on_sigtrap(int number, siginfo_t* info, void* raw) {
   }
   Registers registers = registers_of(context, site->instruction);
   registers.rip = rip;
-  run_instruction(site->instruction, registers);
+  if (config_runs_natively) adopt(config_in_frame(context));
+  run_emulated(site->instruction, registers);
   context.uc_mcontext.gregs[REG_RIP] =
       static_cast<greg_t>(rip) + static_cast<greg_t>(site->instruction.length);
 }
@@ -148,9 +175,12 @@ void install_handler(int number, void (*handler)(int, siginfo_t*, void*),
 }  // namespace
 
 void run_instruction(const Instruction& instruction, const Registers& registers) {
-  if (instruction.op != Op::ldtilecfg && instruction.op != Op::tilerelease) adopt_native_config();
-  const Fault fault = execute(instruction, registers, state.tiles, state.counters);
-  if (fault) raise_fault(instruction, registers, fault);
+  if (config_runs_natively && instruction.op != Op::ldtilecfg) {
+    TileConfig native;
+    __asm__ volatile("sttilecfg %0" : "=m"(native));
+    adopt(native);
+  }
+  run_emulated(instruction, registers);
 }
 
 void install(Engine engine) {
@@ -158,6 +188,11 @@ void install(Engine engine) {
   if (installed.load() == Engine::off) {
     const Support support = probe(false);
     config_runs_natively = support.cpuid && support.xcr0;
+    unsigned size = 0;
+    unsigned offset = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    if (__get_cpuid_count(0xd, 17, &size, &offset, &c, &d) != 0) tile_config_offset = offset;
     install_handler(SIGILL, on_sigill, &previous_ill);
     install_handler(SIGTRAP, on_sigtrap, &previous_trap);
   }

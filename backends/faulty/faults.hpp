@@ -1,0 +1,30 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backends/scalar/fault.hpp"
+#include "backends/scalar/scalar_backend.hpp"
+
+namespace attest {
+
+/// A kernel's mistake, put into the scalar kernel: the kernel half of the mutants.
+struct KernelFault {
+  std::string_view id;  ///< "causal_one_too_long"; the backend is "faulty-<id>.<signature>@cpu"
+  Fault fault = Fault::none;
+  std::string_view says;    ///< what the kernel does, one clause
+  std::string_view shows;   ///< which calls can show it
+  std::string_view source;  ///< public thread, or "modelled"
+  std::vector<Signature> signatures;
+};
+
+/// Every fault, in the order of the table in docs/backends.md.
+std::span<const KernelFault> all_kernel_faults();
+/// nullptr when there is none of that id.
+const KernelFault* find_kernel_fault(std::string_view id);
+
+/// One backend for each fault and signature of the table.
+std::span<const ScalarBackend> faulty_backends();
+
+}  // namespace attest

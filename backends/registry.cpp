@@ -1,0 +1,174 @@
+#include "backends/registry.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "backends/faulty/faults.hpp"
+#include "backends/scalar/scalar_backend.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::string_view fault_prefix = "faulty-";
+
+std::vector<const Backend*> list_of_all() {
+  static const ScalarBackend unified("scalar", Signature::unified,
+                                     "plain float32 loops, the stand-in for a production kernel");
+  static const ScalarBackend extend("scalar", Signature::extend,
+                                    "the same behind SGLang's CPU extend call");
+  static const ScalarBackend decode("scalar", Signature::decode,
+                                    "the same behind SGLang's CPU decode call");
+  static const ScalarBackend mla_decode("scalar", Signature::mla_decode,
+                                        "the same behind AITER's MLA decode call");
+  std::vector<const Backend*> list = {&unified, &extend, &decode, &mla_decode};
+  for (const ScalarBackend& faulty : faulty_backends()) list.push_back(&faulty);
+  return list;
+}
+
+std::vector<std::string_view> split_at_commas(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+    while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
+    parts.push_back(part);
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+/// Whether `prefix` is `name` or ends where a component of it ends.
+bool names(std::string_view prefix, std::string_view name) {
+  if (prefix.empty() || !name.starts_with(prefix)) return false;
+  if (name.size() == prefix.size()) return true;
+  constexpr std::string_view ends = ".-@";
+  return ends.find(prefix.back()) != std::string_view::npos ||
+         ends.find(name[prefix.size()]) != std::string_view::npos;
+}
+
+/// Levenshtein distance.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// The most similar things a person may have meant: full names, and what stands before each '.' and
+/// '@' in one.
+std::vector<std::string> near_names(std::string_view wanted, std::span<const Backend* const> from) {
+  std::vector<std::string> candidates;
+  for (const Backend* backend : from) {
+    const std::string_view name = backend->name();
+    for (const std::size_t end : {name.find('.'), name.find('@'), name.size()}) {
+      candidates.emplace_back(name.substr(0, end));
+    }
+  }
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  std::stable_sort(candidates.begin(), candidates.end(), [&](const auto& a, const auto& b) {
+    return edits(wanted, a) < edits(wanted, b);
+  });
+  if (candidates.size() > 3) candidates.resize(3);
+  return candidates;
+}
+
+[[noreturn]] void refuse_selector(std::string_view part, std::span<const Backend* const> from) {
+  std::string text = "no backend is named \"" + std::string(part) + "\"";
+  const std::vector<std::string> near = near_names(part, from);
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    text += (i == 0 ? "; near: " : ", ") + near[i];
+  }
+  throw std::invalid_argument(text);
+}
+
+std::string unmet_requirement(std::string_view requirement, std::span<const Backend* const> from) {
+  const std::string text(requirement);
+  const std::size_t at = requirement.find('@');
+  if (at == std::string_view::npos || at == 0 || at + 1 == requirement.size() ||
+      requirement.find('.') != std::string_view::npos) {
+    return "\"" + text + "\" is not of the form <impl>@<engine>";
+  }
+  std::string reason;
+  std::string others;
+  for (const Backend* backend : from) {
+    const BackendName name = split_backend_name(backend->name());
+    if (name.implementation != requirement.substr(0, at)) continue;
+    if (name.engine != requirement.substr(at + 1)) {
+      const std::string engine = "@" + name.engine;
+      if (others.find(engine) == std::string::npos) others += (others.empty() ? "" : ", ") + engine;
+      continue;
+    }
+    const Answer answer = backend->available();
+    if (answer) return "";
+    if (reason.empty()) reason = std::string(backend->name()) + ": " + answer.reason;
+  }
+  if (!reason.empty()) return text + " is required but not available: " + reason;
+  if (!others.empty()) {
+    return text + " is required but this build has " + text.substr(0, at) + " only as " + others +
+           ", which does not stand in for it";
+  }
+  return text + " is required but this build has no backend of that implementation";
+}
+
+}  // namespace
+
+std::span<const Backend* const> all_backends() {
+  static const std::vector<const Backend*> list = list_of_all();
+  return list;
+}
+
+bool is_deliberate_fault(const Backend& backend) {
+  return backend.name().starts_with(fault_prefix);
+}
+
+std::vector<const Backend*> select_backends(std::string_view selector) {
+  return select_backends(selector, all_backends());
+}
+
+std::vector<const Backend*> select_backends(std::string_view selector,
+                                            std::span<const Backend* const> from) {
+  std::vector<const Backend*> selected;
+  if (selector.empty()) {
+    std::copy_if(from.begin(), from.end(), std::back_inserter(selected),
+                 [](const Backend* backend) { return !is_deliberate_fault(*backend); });
+    return selected;
+  }
+  for (const std::string_view part : split_at_commas(selector)) {
+    bool any = false;
+    for (const Backend* backend : from) {
+      if (!names(part, backend->name())) continue;
+      any = true;
+      const bool known = std::find(selected.begin(), selected.end(), backend) != selected.end();
+      if (!known) selected.push_back(backend);
+    }
+    if (!any) refuse_selector(part, from);
+  }
+  return selected;
+}
+
+std::vector<std::string> unmet_requirements(std::string_view required) {
+  return unmet_requirements(required, all_backends());
+}
+
+std::vector<std::string> unmet_requirements(std::string_view required,
+                                            std::span<const Backend* const> from) {
+  std::vector<std::string> unmet;
+  for (const std::string_view part : split_at_commas(required)) {
+    if (part.empty()) continue;
+    std::string sentence = unmet_requirement(part, from);
+    if (!sentence.empty()) unmet.push_back(std::move(sentence));
+  }
+  return unmet;
+}
+
+}  // namespace attest

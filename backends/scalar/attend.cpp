@@ -1,0 +1,144 @@
+#include "backends/scalar/attend.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/scalar/elements.hpp"
+#include "backends/scalar/partial.hpp"
+#include "backends/scalar/tile.hpp"
+
+namespace attest {
+namespace {
+
+/// One (group, kv head): all its rows and the q heads that share the head's K and V.
+class GroupOfHead {
+ public:
+  GroupOfHead(const Operands& op, const RowGroup& group, std::int64_t kv_head)
+      : op_(op), group_(group), kv_head_(kv_head), heads_(op.num_q_heads / op.num_kv_heads) {}
+
+  void run() {
+    load_queries();
+    partials_.assign(group_.rows.size() * static_cast<std::size_t>(heads_ * op_.splits), {});
+    for (Partial& partial : partials_) {
+      partial.acc.assign(static_cast<std::size_t>(padded(op_.v_head_dim)), 0.0F);
+    }
+    const auto keys = static_cast<std::int64_t>(group_.keys.size());
+    const std::int64_t tiles = (keys + tile_keys - 1) / tile_keys;
+    const std::int64_t tiles_per_split = (tiles + op_.splits - 1) / op_.splits;
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const std::int64_t first = t * tile_keys;
+      tile_.load(op_, group_, kv_head_, first, std::min(tile_keys, keys - first));
+      for (std::size_t r = 0; r < group_.rows.size(); ++r) walk(r, t / tiles_per_split);
+    }
+    store();
+  }
+
+ private:
+  std::int64_t q_head(std::int64_t g) const {
+    return op_.fault == Fault::kv_heads_interleaved ? kv_head_ + g * op_.num_kv_heads
+                                                    : kv_head_ * heads_ + g;
+  }
+  std::size_t index(std::size_t row, std::int64_t g) const {
+    return row * static_cast<std::size_t>(heads_) + static_cast<std::size_t>(g);
+  }
+
+  void load_queries() {
+    q_.resize(group_.rows.size() * static_cast<std::size_t>(heads_ * op_.head_dim));
+    const auto bytes = static_cast<std::int64_t>(size_bytes(op_.q_dtype));
+    for (std::size_t r = 0; r < group_.rows.size(); ++r) {
+      for (std::int64_t g = 0; g < heads_; ++g) {
+        const std::int64_t at =
+            group_.rows[r].row * op_.q_row_stride + q_head(g) * op_.q_head_stride;
+        widen(op_.q_dtype, op_.q + at * bytes, op_.head_dim, query(r, g));
+      }
+    }
+  }
+  float* query(std::size_t row, std::int64_t g) {
+    return q_.data() + index(row, g) * static_cast<std::size_t>(op_.head_dim);
+  }
+
+  void walk(std::size_t r, std::int64_t split) {
+    const QueryRow& row = group_.rows[r];
+    if (row.end <= tile_.first || row.begin >= tile_.first + tile_.count) return;
+    for (std::int64_t g = 0; g < heads_; ++g) {
+      const std::size_t at =
+          index(r, g) * static_cast<std::size_t>(op_.splits) + static_cast<std::size_t>(split);
+      absorb(op_, tile_, row, query(r, g), partials_[at]);
+    }
+  }
+
+  void store() {
+    const auto splits = static_cast<std::size_t>(op_.splits);
+    std::vector<float> out(static_cast<std::size_t>(padded(op_.v_head_dim)));
+    for (std::int64_t g = 0; g < heads_; ++g) {
+      for (std::size_t r = 0; r < group_.rows.size(); ++r) {
+        const std::span<const Partial> parts(partials_.data() + index(r, g) * splits, splits);
+        // Modelled: lengths that are no power of two all got the first position's output.
+        const bool repeat = op_.fault == Fault::first_row_repeated && r > 0 &&
+                            !std::has_single_bit(group_.rows.size());
+        const float lse = repeat ? 0.0F : merge(op_, q_head(g), parts, out.data());
+        write(group_.rows[r].row, q_head(g), out.data(), lse);
+      }
+    }
+  }
+
+  void write(std::int64_t row, std::int64_t head, const float* values, float lse) {
+    if (op_.fault == Fault::last_head_not_written && head == op_.num_q_heads - 1) return;
+    const auto bytes = static_cast<std::int64_t>(size_bytes(op_.out_dtype));
+    const std::int64_t at = (row * op_.out_row_stride + head * op_.out_head_stride) * bytes;
+    if (at < 0 || at + op_.v_head_dim * bytes > static_cast<std::int64_t>(op_.out.size())) {
+      throw KernelRefusal("row " + std::to_string(row) + " head " + std::to_string(head) +
+                          " of the output is outside its buffer");
+    }
+    narrow(op_.out_dtype, values, op_.v_head_dim, op_.out.data() + at,
+           op_.fault == Fault::output_truncated);
+    const auto lse_at = static_cast<std::size_t>(row * op_.num_q_heads + head);
+    if (lse_at < op_.lse.size()) op_.lse[lse_at] = lse;
+  }
+
+  const Operands& op_;
+  const RowGroup& group_;
+  const std::int64_t kv_head_;
+  const std::int64_t heads_;  ///< q heads per kv head; left-over heads are never written
+  std::vector<float> q_;
+  std::vector<Partial> partials_;  ///< (row, head of the group, split)
+  Tile tile_;
+};
+
+/// Takes kv heads until none is left, each with all groups in order, so that rows which wrong
+/// metadata gives to two groups come out the same whatever the threads do. Keeps its first error.
+void work(const Operands& op, std::span<const RowGroup> groups, std::atomic<std::int64_t>& next,
+          std::exception_ptr& error) {
+  try {
+    for (std::int64_t head = next++; head < op.num_kv_heads; head = next++) {
+      for (const RowGroup& group : groups) GroupOfHead(op, group, head).run();
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+}
+
+}  // namespace
+
+void attend(const Operands& op, std::span<const RowGroup> groups) {
+  std::atomic<std::int64_t> next = 0;
+  std::vector<std::exception_ptr> errors(
+      static_cast<std::size_t>(std::max<std::int64_t>(op.threads, 1)));
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < errors.size(); ++i) {
+      others.emplace_back([&, i] { work(op, groups, next, errors[i]); });
+    }
+    work(op, groups, next, errors[0]);
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+}  // namespace attest

@@ -1,0 +1,62 @@
+#pragma once
+
+namespace attest {
+
+/// Deliberate mistakes the scalar kernel can be told to make, one at a time. `none` is the honest
+/// kernel. What each one models and where it was seen: the table in faulty/faults.cpp. The kernel
+/// asks for a fault once per request, tile or row, never per element, so an honest run pays
+/// nothing.
+enum class Fault {
+  none,
+  // Which keys a row sees.
+  causal_one_too_long,
+  causal_one_too_short,
+  causal_top_left,
+  causal_none_among_new_tokens,
+  context_is_total_length,
+  first_key_ignored,
+  last_partial_tile_dropped,
+  prefix_short_by_new_tokens,
+  reads_past_kv_len,
+  reads_past_kv_len_drops_nan,
+  window_one_too_long,
+  window_one_too_short,
+  window_ignored,
+  tree_mask_ignored,
+  tree_mask_of_first_request,
+  // Where a key is looked up.
+  stale_page,
+  v_of_neighbour_head,
+  kv_heads_interleaved,
+  byte_offset_in_seqused_dtype,
+  element_offset_in_seqused_dtype,
+  slot_offset_in_table_dtype,
+  zeros_past_2_gib,
+  aliases_past_4_gib,
+  // The softmax.
+  scale_one_percent_large,
+  softcap_missing,
+  softmax_sum_not_rescaled,
+  max_of_last_tile_only,
+  p_truncated,
+  accumulator_in_bf16,
+  descale_of_v_is_ks,
+  descale_of_v_missing,
+  descales_missing,
+  sink_missing,
+  sink_in_every_split,
+  // The merge of the splits.
+  last_split_dropped,
+  merge_not_rescaled,
+  // What is written, and where.
+  output_truncated,
+  last_head_not_written,
+  first_row_repeated,
+  writes_past_the_end,
+  stores_at_next_slot,
+  // The process.
+  crash,
+  hang,
+};
+
+}  // namespace attest

@@ -1,0 +1,60 @@
+#include "backends/scalar/kv_view.hpp"
+
+namespace attest {
+
+KvView::KvView(const std::byte* base, std::int64_t before, std::int64_t span,
+               const TensorMeta& meta)
+    : base_(base),
+      dtype_(meta.dtype),
+      before_(before),
+      span_(span),
+      element_bytes_(static_cast<std::int64_t>(size_bytes(meta.dtype))) {
+  // Three dimensions: a page is one slot.
+  const bool paged = meta.shape.size() == 4;
+  page_stride_ = meta.stride(0);
+  slot_stride_ = paged ? meta.stride(1) : 0;
+  const std::size_t head_dimension = paged ? 2 : 1;
+  head_stride_ = meta.stride(head_dimension);
+  heads_ = meta.size(head_dimension);
+  dim_ = meta.size(head_dimension + 1);
+}
+
+KvView::KvView(const KvPool& pool, const TensorMeta& meta)
+    : KvView(pool.base(), pool.before_bytes(), pool.span_bytes(), meta) {}
+
+KvView::KvView(const GuardedBuffer& buffer, const TensorMeta& meta)
+    : KvView(buffer.data(), 0, static_cast<std::int64_t>(buffer.size()), meta) {}
+
+std::int64_t KvView::offset(std::int64_t page, std::int64_t in_page) const {
+  // Unsigned, so that page ids no pool can have stay defined.
+  const auto times = [](std::int64_t a, std::int64_t b) {
+    return static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b);
+  };
+  const std::uint64_t elements = times(page, page_stride_) + times(in_page, slot_stride_);
+  const auto signed_elements = static_cast<std::int64_t>(elements);
+  // Far outside already: the multiplication below must not wrap back in.
+  if (signed_elements > span_) return span_;
+  if (signed_elements < -before_) return -before_ - row_bytes();
+  return signed_elements * element_bytes_;
+}
+
+const std::byte* KvView::row(std::int64_t page, std::int64_t in_page, OffsetWidth width) const {
+  std::int64_t at = offset(page, in_page);
+  switch (width) {
+    case OffsetWidth::int64:
+      break;
+    case OffsetWidth::elements_int32:
+      at = static_cast<std::int32_t>(at / element_bytes_) * element_bytes_;
+      break;
+    case OffsetWidth::bytes_int32:
+      at = static_cast<std::int32_t>(at);
+      break;
+    case OffsetWidth::bytes_uint32:
+      at = static_cast<std::uint32_t>(at);
+      break;
+  }
+  const std::int64_t end = at + (heads_ - 1) * head_stride_bytes() + row_bytes();
+  return at < -before_ || end > span_ ? nullptr : base_ + at;
+}
+
+}  // namespace attest

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "backends/scalar/execution.hpp"
+#include "backends/scalar/row_group.hpp"
+#include "backends/scalar/signatures.hpp"
+#include "backends/scalar/table_walk.hpp"
+
+namespace attest {
+namespace {
+
+/// V as the head of every latent row.
+TensorMeta latent_v(TensorMeta kv, std::int64_t v_head_dim) {
+  if (!kv.shape.empty()) kv.shape.back() = std::min(kv.shape.back(), v_head_dim);
+  return kv;
+}
+
+TensorMeta labelled(TensorMeta meta) {
+  if (meta.storage.empty()) meta.storage = "kv_buffer";
+  return meta;
+}
+
+RequestShape shape_of(const MlaDecodeCall& call, std::int64_t i) {
+  RequestShape shape;
+  // One query length is part of the address arithmetic: row r of request i is i * length + r,
+  // whatever qo_indptr says.
+  shape.rows = std::max<std::int64_t>(saturated_count(call.max_seqlen_q), 0);
+  shape.first_row =
+      saturated_count(saturated_count(i) * std::min(shape.rows, std::int64_t{1} << 20));
+  shape.page_size = std::max<std::int64_t>(saturated_count(call.page_size), 1);
+  const std::int64_t pages = saturated_count(array_entry(call.kv_indptr, i + 1, "kv_indptr")) -
+                             saturated_count(array_entry(call.kv_indptr, i, "kv_indptr"));
+  shape.length = pages;
+  if (shape.page_size > 1) {
+    const std::int64_t last = array_entry(call.kv_last_page_lens, i, "kv_last_page_lens");
+    const std::int64_t full = std::min(pages - 1, (std::int64_t{1} << 40) / shape.page_size);
+    shape.length = pages > 0 ? full * shape.page_size + saturated_count(last) : 0;
+  }
+  return shape;
+}
+
+RowGroup group_of(const MlaDecodeCall& call, std::int64_t i, const KvPools& pools, Execution& run) {
+  const RequestShape shape = shape_of(call, i);
+  const std::int64_t rows =
+      std::min({call.q.size(0), call.o.size(0), saturated_count(call.qo_indptr.values.back())});
+  run.lint_rows_outside("max_seqlen_q", static_cast<std::size_t>(i), shape.first_row, shape.rows,
+                        rows);
+  const Fault fault = run.op.fault;
+  const bool narrow = call.kv_indices.meta.dtype == Dtype::int32;
+  const OffsetWidth width = narrow && fault == Fault::slot_offset_in_table_dtype
+                                ? OffsetWidth::elements_int32
+                                : OffsetWidth::int64;
+  return make_group(shape, rows, fault, [&](std::int64_t token) {
+    const bool stale = fault == Fault::stale_page && token < stale_slots && i > 0;
+    const std::int64_t start = call.kv_indptr.values[static_cast<std::size_t>(stale ? i - 1 : i)];
+    const std::int64_t entry = start + token / shape.page_size;
+    const std::int64_t page = array_entry(call.kv_indices, entry, "kv_indices");
+    const std::int64_t in_page = token % shape.page_size;
+    const KeyRow key{pools.k.row(page, in_page, width), pools.v.row(page, in_page, width)};
+    if (!key.k || !key.v) {
+      refuse_outside_pool("kv_indices[" + std::to_string(entry) + "]", page);
+    }
+    return key;
+  });
+}
+
+}  // namespace
+
+RunResult run_mla_decode(const MlaDecodeCall& call, const TensorSource& source,
+                         const RunOptions& options, Fault fault) {
+  if (call.logit_cap > 0) throw KernelRefusal("logit_cap must be <= 0");
+  const TensorMeta kv = labelled(call.kv_buffer);
+  const KvPools pools(source, kv, latent_v(kv, call.o.size(2)), Stored::committed_and_new);
+  Execution run(source, options, fault, call.q, call.o, OutLayout::strided);
+  run.use_pools(pools);
+  run.set_features(call.sm_scale, 0, std::nullopt);
+  run.set_descales(call.q_scale.has_value(), call.kv_scale.has_value(), call.kv_scale.has_value());
+  run.set_splits(call.num_kv_splits.value_or(1));
+  const std::size_t offsets = std::min(call.qo_indptr.values.size(), call.kv_indptr.values.size());
+  std::vector<RowGroup> groups;
+  for (std::size_t i = 0; i + 1 < offsets; ++i) {
+    groups.push_back(group_of(call, static_cast<std::int64_t>(i), pools, run));
+  }
+  return run.run(groups, pools);
+}
+
+}  // namespace attest

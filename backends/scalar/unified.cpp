@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "backends/scalar/execution.hpp"
+#include "backends/scalar/row_group.hpp"
+#include "backends/scalar/signatures.hpp"
+#include "backends/scalar/table_walk.hpp"
+
+namespace attest {
+namespace {
+
+/// Range of the buffer descriptor of the zeros_past_2_gib fault.
+constexpr std::int64_t descriptor_bytes = (std::int64_t{1} << 31) - 2;
+
+/// Mistakes of address arithmetic; two of them need an int32 seqused_k (docs/backends.md).
+OffsetWidth width_of(const UnifiedCall& call, Fault fault) {
+  if (fault == Fault::aliases_past_4_gib) return OffsetWidth::bytes_uint32;
+  if (call.seqused_k.meta.dtype != Dtype::int32) return OffsetWidth::int64;
+  if (fault == Fault::byte_offset_in_seqused_dtype) return OffsetWidth::bytes_int32;
+  if (fault == Fault::element_offset_in_seqused_dtype) return OffsetWidth::elements_int32;
+  return OffsetWidth::int64;
+}
+
+RequestShape shape_of(const UnifiedCall& call, std::int64_t i) {
+  RequestShape shape;
+  shape.length = saturated_count(array_entry(call.seqused_k, i, "seqused_k"));
+  shape.page_size = std::max<std::int64_t>(call.k.size(1), 1);
+  // window_size[0] is the largest distance back; the kernel reads no other entry.
+  if (call.window_size[0] >= 0) shape.window = saturated_count(call.window_size[0]) + 1;
+  if (call.max_seqlen_q == 1) {
+    // The all-decode form ignores cu_seqlens_q: row i belongs to request i.
+    shape.first_row = i;
+    shape.rows = 1;
+    return shape;
+  }
+  shape.first_row = saturated_count(array_entry(call.cu_seqlens_q, i, "cu_seqlens_q"));
+  const std::int64_t next = saturated_count(array_entry(call.cu_seqlens_q, i + 1, "cu_seqlens_q"));
+  shape.rows = std::max<std::int64_t>(next - shape.first_row, 0);
+  return shape;
+}
+
+RowGroup group_of(const UnifiedCall& call, std::int64_t i, const KvPools& pools, Execution& run) {
+  const RequestShape shape = shape_of(call, i);
+  const std::int64_t rows = std::min(call.q.size(0), call.out.size(0));
+  run.lint_rows_outside("cu_seqlens_q", static_cast<std::size_t>(i), shape.first_row, shape.rows,
+                        rows);
+  const OffsetWidth width = width_of(call, run.op.fault);
+  const auto lookup = [&](std::int64_t token) {
+    const std::int64_t column = token / shape.page_size;
+    const std::int64_t in_page = token % shape.page_size;
+    const bool stale = run.op.fault == Fault::stale_page && column == 0 && i > 0;
+    const std::int64_t row = stale ? i - 1 : i;
+    const std::int64_t page = table_entry(call.block_table, row, column, "block_table");
+    KeyRow key{pools.k.row(page, in_page, width), pools.v.row(page, in_page, width)};
+    if (!key.k || !key.v) refuse_outside_pool(place("block_table", row, column), page);
+    if (run.op.fault == Fault::zeros_past_2_gib) {
+      if (pools.k.offset(page, in_page) >= descriptor_bytes) key.k = nullptr;
+      if (pools.v.offset(page, in_page) >= descriptor_bytes) key.v = nullptr;
+    }
+    return key;
+  };
+  return make_group(shape, rows, run.op.fault, lookup);
+}
+
+}  // namespace
+
+RunResult run_unified(const UnifiedCall& call, const TensorSource& source,
+                      const RunOptions& options, Fault fault) {
+  if (!call.causal) throw KernelRefusal("causal = false: only causal attention is supported");
+  const KvPools pools(source, call.k, call.v, Stored::committed_and_new);
+  Execution run(source, options, fault, call.q, call.out, OutLayout::strided);
+  run.use_pools(pools);
+  run.set_features(call.softmax_scale, call.softcap, call.sinks);
+  run.set_descales(call.q_descale.has_value(), call.k_descale.has_value(),
+                   call.v_descale.has_value());
+  run.set_splits(call.launch && call.launch->form == "3d" ? call.launch->kv_splits : 1);
+  std::vector<RowGroup> groups;
+  for (std::int64_t i = 0; i < call.seqused_k.numel(); ++i) {
+    groups.push_back(group_of(call, i, pools, run));
+  }
+  return run.run(groups, pools);
+}
+
+}  // namespace attest
