@@ -28,7 +28,6 @@ TileFile configured(const TileConfig& config = full_config()) {
 TEST(TileConfig, EachIllegalFieldRaisesGp) {
   const std::pair<const char*, void (*)(TileConfig&)> cases[] = {
       {"palette", [](TileConfig& c) { c.palette = 2; }},
-      {"start_row", [](TileConfig& c) { c.start_row = 16; }},
       {"reserved", [](TileConfig& c) { c.reserved0[3] = 1; }},
       {"reserved", [](TileConfig& c) { c.reserved1[0] = 1; }},
       {"reserved", [](TileConfig& c) { c.reserved2[7] = 1; }},
@@ -100,6 +99,17 @@ TEST(TileMoves, StartRowSkipsTheFirstRowsOnceAndLeavesThemZero) {
   EXPECT_EQ(file.data[0][2][0], 0);
   EXPECT_EQ(file.data[0][3][0], 1);
   EXPECT_EQ(file.config.start_row, 0);
+}
+
+TEST(TileMoves, AStartRowPastTheLastRowRaisesInLoadsAndStoresOnly) {
+  TileConfig config = full_config();
+  config.start_row = 200;
+  TileFile file = configured(config);
+  std::array<std::byte, 1024> buffer{};
+  EXPECT_EQ(load(file, 0, buffer.data(), 64).exception, Exception::ud);
+  EXPECT_EQ(store(file, 0, buffer.data(), 64).exception, Exception::ud);
+  EXPECT_FALSE(dot(file, Dot::bf16, 0, 1, 2));
+  EXPECT_FALSE(load(file, 0, buffer.data(), 64)) << "the dot reset start_row";
 }
 
 TEST(Dots, OperandShapesThatDoNotFitRaiseUd) {

@@ -63,8 +63,8 @@ Registers registers_of(const ucontext_t& context, const Instruction& instruction
   return registers;
 }
 
-/// Adopts a configuration that the CPU took itself. A second ldtilecfg of equal bytes goes unnoticed;
-/// it would only zero the tiles, which our kernels do explicitly.
+/// Adopts a configuration that the CPU took itself. A second ldtilecfg of equal bytes goes
+/// unnoticed; it would only zero the tiles, which our kernels do explicitly.
 void adopt(const TileConfig& native) {
   TileConfig ours;
   store_config(state.tiles, ours);
@@ -72,8 +72,8 @@ void adopt(const TileConfig& native) {
   if (std::memcmp(&native, &ours, sizeof ours) != 0) load_config(state.tiles, native);
 }
 
-/// The configuration when the signal was raised: inside a handler the CPU's own is reset, so it must
-/// come from the XSAVE image in the signal frame (component 17, standard format).
+/// The configuration when the signal was raised: inside a handler the CPU's own is reset, so it
+/// must come from the XSAVE image in the signal frame (component 17, standard format).
 TileConfig config_in_frame(const ucontext_t& context) {
   constexpr std::size_t magic_offset = 464;
   constexpr std::uint32_t magic = 0x46505853;  // FP_XSTATE_MAGIC1
