@@ -3,6 +3,28 @@
 #include <variant>
 
 #include "contracts/rules/array_shape.hpp"
+#include "contracts/rules/block_table.hpp"
+#include "contracts/rules/call_shape.hpp"
+#include "contracts/rules/cpu_dtypes.hpp"
+#include "contracts/rules/cpu_features.hpp"
+#include "contracts/rules/cpu_layout.hpp"
+#include "contracts/rules/cpu_scalars.hpp"
+#include "contracts/rules/cpu_shape.hpp"
+#include "contracts/rules/descales.hpp"
+#include "contracts/rules/dtypes.hpp"
+#include "contracts/rules/extend_rows.hpp"
+#include "contracts/rules/heads.hpp"
+#include "contracts/rules/kv_indptr.hpp"
+#include "contracts/rules/launch.hpp"
+#include "contracts/rules/loc.hpp"
+#include "contracts/rules/padding.hpp"
+#include "contracts/rules/query_offsets.hpp"
+#include "contracts/rules/req_to_token.hpp"
+#include "contracts/rules/scale_and_features.hpp"
+#include "contracts/rules/seq_lens.hpp"
+#include "contracts/rules/seqused_k.hpp"
+#include "contracts/rules/strides_and_layout.hpp"
+#include "contracts/rules/tree_mask.hpp"
 
 namespace attest {
 namespace {
@@ -16,6 +38,30 @@ struct Group {
 
 constexpr Group groups[] = {
     {array_shape_rules, /*shape=*/true},
+    // AITER's GPU kernels: unified and mla_decode.
+    {call_shape_rules, /*shape=*/true},
+    {query_offsets_rules},
+    {seqused_k_rules},
+    {block_table_rules},
+    {kv_indptr_rules},
+    {heads_rules},
+    {strides_and_layout_rules},
+    {dtypes_rules},
+    {scale_and_features_rules},
+    {descales_rules},
+    {launch_rules},
+    {padding_rules},
+    // SGLang's CPU kernels: extend and decode.
+    {cpu_shape_rules, /*shape=*/true},
+    {seq_lens_rules},
+    {extend_rows_rules},
+    {req_to_token_rules},
+    {loc_rules},
+    {tree_mask_rules},
+    {cpu_scalars_rules},
+    {cpu_features_rules},
+    {cpu_dtypes_rules},
+    {cpu_layout_rules},
 };
 
 void apply(const Rule& rule, const Call& call, const Truth& truth, Report& report) {

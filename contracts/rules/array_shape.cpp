@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "contracts/rules/finding_text.hpp"
+
 namespace attest {
 namespace {
 
@@ -59,14 +61,6 @@ const T* present(const T* object) {
 template <class T>
 const T* present(const std::optional<T>& object) {
   return object ? &*object : nullptr;
-}
-
-std::string shape_text(const TensorMeta& t) {
-  std::string text = "(";
-  for (std::size_t d = 0; d < t.shape.size(); ++d) {
-    text += (d ? ", " : "") + std::to_string(t.shape[d]);
-  }
-  return text + ")";
 }
 
 void check_values(std::string_view array, const IntArray& a, Report& report) {

@@ -1,0 +1,290 @@
+#include "contracts/rules/req_to_token.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "contracts/rules/finding_text.hpp"
+#include "contracts/rules/table_rows.hpp"
+#include "contracts/signatures/cpu_kernels.hpp"
+
+namespace attest {
+namespace {
+
+std::size_t batch(const Truth& truth) { return truth.problem.requests.size(); }
+
+template <class CallType>
+bool table_recorded(const CallType& c, Report& report) {
+  return recorded(c.req_pool_indices, "req_pool_indices", report) &&
+         recorded(c.req_to_token, "req_to_token", report);
+}
+
+template <class CallType>
+void names_table_rows(const CallType& c, const Truth&, Report& report) {
+  if (!recorded(c.req_pool_indices, "req_pool_indices", report)) return;
+  for (std::size_t i = 0; i < c.req_pool_indices.values.size(); ++i) {
+    const std::int64_t row = c.req_pool_indices[i];
+    if (row >= 0 && row < c.req_to_token.size(0)) continue;
+    report.add(entry("req_pool_indices", static_cast<std::int64_t>(i)), std::to_string(row),
+               "a row of req_to_token, [0, " + std::to_string(c.req_to_token.size(0)) + ")");
+  }
+}
+
+/// A windowed layer's own, smaller pool evicts tokens, and its slots are not those of the full
+/// pool. A table of which not one visible cell is right was never translated for it.
+template <class CallType>
+class Untranslated {
+ public:
+  Untranslated(const CallType& call, const Truth& truth) : call_(call), truth_(truth) {}
+  /// Looked at on the first question only: right calls never ask.
+  explicit operator bool() {
+    if (answer_ == Answer::not_asked) answer_ = look() ? Answer::yes : Answer::no;
+    return answer_ == Answer::yes;
+  }
+
+ private:
+  bool look() const {
+    if (!truth_.problem.model.window || truth_.problem.pool.slots.empty()) return false;
+    bool evicted = false;
+    for (std::size_t i = 0; i < batch(truth_); ++i) {
+      const auto& pages = truth_.slots.pages[i];
+      evicted |= std::find(pages.begin(), pages.end(), -1) != pages.end();
+      const auto row = visible_cells(call_, truth_, i);
+      for (std::int64_t t = row ? row->first : 0; row && t < row->last; ++t) {
+        if (row->cells[t - row->first] == truth_.slots.slot(i, t)) return false;
+      }
+    }
+    return evicted;
+  }
+
+  enum class Answer { not_asked, no, yes };
+  const CallType& call_;
+  const Truth& truth_;
+  Answer answer_ = Answer::not_asked;
+};
+
+std::string cell_name(const TableCells& row, std::int64_t token) {
+  return entry("req_to_token", row.pool_row, row.column + token - row.first);
+}
+
+template <class CallType>
+void names_pool_slots(const CallType& c, const Truth& truth, Report& report) {
+  if (!table_recorded(c, report)) return;
+  const std::int64_t slots = c.k_buffer.size(0);
+  Untranslated<CallType> untranslated(c, truth);
+  for (std::size_t i = 0; i < batch(truth); ++i) {
+    const auto row = visible_cells(c, truth, i);
+    if (!row) continue;
+    const Mismatch outside = outside_pool(*row, slots, truth.slots, i);
+    if (outside.count == 0) continue;
+    report.add(untranslated ? Severity::policy : Severity::fault, cell_name(*row, outside.token),
+               std::to_string(row->cells[outside.token - row->first]),
+               "a slot of k_buffer, [0, " + std::to_string(slots) + ")");
+    report.add_more(outside.count - 1);
+  }
+}
+
+template <class CallType>
+void names_the_tokens_slots(const CallType& c, const Truth& truth, Report& report) {
+  if (!table_recorded(c, report)) return;
+  Untranslated<CallType> untranslated(c, truth);
+  for (std::size_t i = 0; i < batch(truth); ++i) {
+    const auto row = visible_cells(c, truth, i);
+    if (!row) continue;
+    const Mismatch wrong = compare_cells(*row, truth.slots, i);
+    if (wrong.count == 0) continue;
+    if (untranslated) return;
+    report.add(cell_name(*row, wrong.token), std::to_string(row->cells[wrong.token - row->first]),
+               std::to_string(truth.slots.slot(i, wrong.token)) + ", the slot of token " +
+                   std::to_string(wrong.token) + " of request " + std::to_string(i));
+    report.add_more(wrong.count - 1);
+  }
+}
+
+template <class CallType>
+void is_translated(const CallType& c, const Truth& truth, Report& report) {
+  if (!table_recorded(c, report)) return;
+  Untranslated<CallType> untranslated(c, truth);
+  for (std::size_t i = 0; i < batch(truth); ++i) {
+    const auto row = visible_cells(c, truth, i);
+    if (!row || compare_cells(*row, truth.slots, i).count == 0) continue;
+    if (!untranslated) return;
+    const auto live = [&](std::int64_t t) { return truth.slots.slot(i, t) >= 0; };
+    std::int64_t token = row->first;
+    while (!live(token)) ++token;
+    report.add(cell_name(*row, token), std::to_string(row->cells[token - row->first]),
+               std::to_string(truth.slots.slot(i, token)) + " in this layer's own pool");
+  }
+}
+
+template <class CallType>
+void encoder_slots_are_right(const CallType& c, const Truth& truth, Report& report) {
+  if (!truth.problem.model.cross_attention || !table_recorded(c, report)) return;
+  for (std::size_t i = 0; i < batch(truth); ++i) {
+    const std::vector<std::int64_t>& slots = truth.slots.encoder_slots[i];
+    const std::int64_t row = c.req_pool_indices[i];
+    if (!truth.problem.requests[i].live || row < 0 || row >= c.req_to_token.size(0)) continue;
+    const std::size_t cells =
+        std::min(slots.size(), static_cast<std::size_t>(c.req_to_token.size(1)));
+    for (std::size_t j = 0; j < cells; ++j) {
+      const std::int64_t got = c.req_to_token.at(static_cast<std::size_t>(row), j);
+      if (got == slots[j]) continue;
+      report.add(entry("req_to_token", row, static_cast<std::int64_t>(j)), std::to_string(got),
+                 std::to_string(slots[j]) + ", the slot of encoder token " + std::to_string(j) +
+                     " of request " + std::to_string(i));
+    }
+  }
+}
+
+void names_the_new_tokens_slots(const ExtendCall& c, const Truth& truth, Report& report) {
+  if (!table_recorded(c, report)) return;
+  for (std::size_t i = 0; i < batch(truth); ++i) {
+    const auto row = new_cells(c, truth, i);
+    if (!row) continue;
+    const Mismatch wrong = compare_cells(*row, truth.slots, i);
+    if (wrong.count == 0) continue;
+    report.add(cell_name(*row, wrong.token), std::to_string(row->cells[wrong.token - row->first]),
+               std::to_string(truth.slots.slot(i, wrong.token)) + ", where token " +
+                   std::to_string(wrong.token) + " of request " + std::to_string(i) +
+                   " was stored");
+    report.add_more(wrong.count - 1);
+  }
+}
+
+void new_slots_are_distinct(const ExtendCall& c, const Truth& truth, Report& report) {
+  if (!table_recorded(c, report)) return;
+  std::vector<std::pair<std::int64_t, std::string>> slots;
+  for (std::size_t i = 0; i < batch(truth); ++i) {
+    const auto row = new_cells(c, truth, i);
+    for (std::int64_t t = row ? row->first : 0; row && t < row->last; ++t) {
+      slots.emplace_back(row->cells[t - row->first], cell_name(*row, t));
+    }
+  }
+  std::sort(slots.begin(), slots.end());
+  for (std::size_t n = 1; n < slots.size(); ++n) {
+    if (slots[n].first != slots[n - 1].first) continue;
+    report.add(slots[n].second, std::to_string(slots[n].first),
+               "a slot of its own, not that of " + slots[n - 1].second);
+  }
+}
+
+/// Largest slot * stride of the keys a live request reads from the pool.
+struct Reach {
+  std::int64_t slot = -1, token = 0;
+  std::size_t request = 0;
+};
+
+template <class CallType>
+Reach reach(const CallType& c, const Truth& truth) {
+  Reach far;
+  for (std::size_t i = 0; i < batch(truth); ++i) {
+    const auto row = visible_cells(c, truth, i);
+    if (!row) continue;
+    for (std::int64_t t = row->first; t < row->last; ++t) {
+      const std::int64_t slot = row->cells[t - row->first];
+      if (slot > far.slot && slot < c.k_buffer.size(0)) far = {slot, t, i};
+    }
+  }
+  return far;
+}
+
+template <class CallType>
+void product_fits(const CallType& c, const Truth& truth, bool wraps, Report& report) {
+  constexpr std::int64_t limit = std::int64_t{1} << 31;
+  const std::int64_t stride = std::max(c.k_buffer.stride(0), c.v_buffer.stride(0));
+  std::int64_t whole_pool = 0;
+  const bool beyond =
+      __builtin_mul_overflow(c.k_buffer.size(0), stride, &whole_pool) || whole_pool >= limit;
+  if (c.req_to_token.meta.dtype != Dtype::int32 || !beyond || !table_recorded(c, report)) return;
+  const Reach far = reach(c, truth);
+  std::int64_t elements = 0;
+  if (far.slot < 0 || (!__builtin_mul_overflow(far.slot, stride, &elements) && elements < limit)) {
+    return;
+  }
+  report.add(
+      wraps ? Severity::wrong : Severity::policy,
+      "slot of token " + std::to_string(far.token) + " of request " + std::to_string(far.request),
+      std::to_string(far.slot) + ", at row stride " + std::to_string(stride) + " element " +
+          std::to_string(elements),
+      "elements below 2^31 = 2147483648, or an int64 req_to_token");
+}
+
+void extend_product_fits(const ExtendCall& c, const Truth& truth, Report& report) {
+  product_fits(c, truth, truth.capabilities.index_dtype_reaches_offsets, report);
+}
+
+void decode_product_fits(const DecodeCall& c, const Truth& truth, Report& report) {
+  // The MHA and GQA paths multiply in int64.
+  product_fits(c, truth, truth.capabilities.index_dtype_reaches_offsets && takes_mla_path(c),
+               report);
+}
+
+constexpr Rule rules[] = {
+    {.id = "req_pool_indices.names_rows_of_the_table",
+     .says = "req_pool_indices[i] is a row of req_to_token",
+     .why = "the kernels raise above the last row and read in front of the table below 0",
+     .source = "sgl-project/sglang sgl-kernel/csrc/cpu/extend.cpp, req_pool_id < max_num_reqs",
+     .severity = Severity::fault,
+     .extend = names_table_rows<ExtendCall>,
+     .decode = names_table_rows<DecodeCall>},
+    {.id = "req_to_token.names_slots_of_the_pool",
+     .says = "every visible cell of req_to_token is a slot of k_buffer",
+     .why = "extend reads K and V through it unchecked; decode raises above the pool and reads in "
+            "front of it below 0",
+     .source = "sgl-project/sglang sgl-kernel/csrc/cpu/extend.cpp, pack_vnni",
+     .severity = Severity::fault,
+     .extend = names_pool_slots<ExtendCall>,
+     .decode = names_pool_slots<DecodeCall>},
+    {.id = "req_to_token.names_the_tokens_slots",
+     .says = "the cell of token j of a request's table row is the slot that holds token j, for "
+             "every j some new token sees",
+     .why = "the row then attends another request's keys, or stale ones, in silence",
+     .source = "sgl-project/sglang#22958",
+     .severity = Severity::wrong,
+     .extend = names_the_tokens_slots<ExtendCall>,
+     .decode = names_the_tokens_slots<DecodeCall>},
+    {.id = "req_to_token.is_translated_to_the_layers_pool",
+     .says = "a windowed layer with its own pool gets a table of that pool's slots",
+     .why = "the backend translates the store location only, so the kernel would read the full "
+            "pool's slots in the smaller one; not yet seen on a running server",
+     .source = "sgl-project/sglang intel_amx_backend.py, forward_extend with a hybrid pool",
+     .severity = Severity::policy,
+     .extend = is_translated<ExtendCall>,
+     .decode = is_translated<DecodeCall>},
+    {.id = "req_to_token.names_the_encoders_slots",
+     .says = "in cross attention the first encoder_lens[i] cells are the encoder tokens' slots",
+     .why = "they are all the keys there are",
+     .source = "sgl-project/sglang sgl-kernel/csrc/cpu/decode.cpp, is_cross_attn",
+     .severity = Severity::wrong,
+     .extend = encoder_slots_are_right<ExtendCall>,
+     .decode = encoder_slots_are_right<DecodeCall>},
+    {.id = "req_to_token.names_the_new_tokens_slots",
+     .says = "the cells of this step's tokens are the slots their keys are stored in",
+     .why = "extend takes new keys from k_extend, so the fault shows at the next step's read",
+     .source = "sgl-project/sglang intel_amx_backend.py, set_kv_buffer before the kernel",
+     .severity = Severity::policy,
+     .extend = names_the_new_tokens_slots},
+    {.id = "req_to_token.gives_new_tokens_their_own_slots",
+     .says = "no two new tokens of the batch share a slot",
+     .why = "one of the two stores is lost, and the next step reads the other's key",
+     .source = "sgl-project/sglang spec.cpp, assign_extend_cache_locs_cpu",
+     .severity = Severity::policy,
+     .extend = new_slots_are_distinct},
+    {.id = "req_to_token.dtype_holds_the_element_offsets",
+     .says = "slot * row stride stays below 2^31 elements when req_to_token is int32",
+     .why = "extend and decode's MLA path multiply in the table's dtype: past 4 GiB of bf16 the "
+            "offset wraps",
+     .source = "sgl-project/sglang#36541 is the same class on the AITER side; "
+               "sgl-kernel/csrc/cpu/extend.cpp, pack_vnni",
+     .severity = Severity::wrong,
+     .extend = extend_product_fits,
+     .decode = decode_product_fits},
+};
+
+}  // namespace
+
+std::span<const Rule> req_to_token_rules() { return rules; }
+
+}  // namespace attest
