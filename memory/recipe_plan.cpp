@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
-#include <string>
+
+#include "memory/planner.hpp"
 
 namespace attest {
 namespace {
@@ -20,9 +20,18 @@ std::optional<Recipe> recipe_from_name(std::string_view text) {
   return static_cast<Recipe>(at - recipe_names.begin());
 }
 
-RecipePlan plan_recipe(const Problem&, const SlotMap&, Recipe recipe, std::uint64_t) {
-  if (recipe == Recipe::normal) return {};
-  throw std::invalid_argument("recipe " + std::string(name(recipe)) + " is not built yet");
+RecipePlan plan_recipe(const Problem& problem, const SlotMap& slots, Recipe recipe,
+                       std::uint64_t seed) {
+  switch (recipe) {
+    case Recipe::recall:
+      return plan_recall(problem, slots, seed);
+    case Recipe::needle:
+      return plan_needle(problem, slots, seed);
+    case Recipe::features:
+      return plan_features(problem, slots, seed);
+    default:
+      return {};
+  }
 }
 
 }  // namespace attest
