@@ -67,7 +67,7 @@ class Reference {
   void make_task(const Slab& slab, std::int64_t kv_head);
   CoreShape shape(const Slab& slab) const;
   void run_part(const Part& part, CoreWorker& worker);
-  std::vector<double> packed_q(const Task& task) const;
+  AlignedVector<double> packed_q(const Task& task) const;
   void fill(const Task& task, StreamInterval block, CoreWorker& worker) const;
   void finish(Task& task);
 
@@ -156,7 +156,7 @@ void Reference::run_part(const Part& part, CoreWorker& worker) {
   const std::int64_t first = static_cast<std::int64_t>(part.index) * task.part_keys;
   const std::int64_t last = std::min(stream.length, first + task.part_keys);
   worker.prepare(core, std::min(block_keys, last - first));
-  const std::vector<double> q = packed_q(task);
+  const AlignedVector<double> q = packed_q(task);
   for (std::int64_t begin = first; begin < last; begin += block_keys) {
     const StreamInterval block{begin, std::min(last, begin + block_keys)};
     fill(task, block, worker);
@@ -166,9 +166,9 @@ void Reference::run_part(const Part& part, CoreWorker& worker) {
   if (--task.parts_left == 0) finish(task);
 }
 
-std::vector<double> Reference::packed_q(const Task& task) const {
+AlignedVector<double> Reference::packed_q(const Task& task) const {
   const std::size_t d = at(model_.head_dim);
-  std::vector<double> q(task.slab->rows.size() * at(group_) * d);
+  AlignedVector<double> q(task.slab->rows.size() * at(group_) * d);
   std::span<double> rest(q);
   for (const std::int64_t r : task.slab->rows) {
     for (std::int64_t g = 0; g < group_; ++g, rest = rest.subspan(d)) {

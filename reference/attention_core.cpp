@@ -21,12 +21,12 @@ using Values = Eigen::Map<const Matrix, 0, Stride>;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class T>
-std::vector<T> zeros(std::int64_t n) {
-  return std::vector<T>(static_cast<std::size_t>(n));
+AlignedVector<T> zeros(std::int64_t n) {
+  return AlignedVector<T>(static_cast<std::size_t>(n));
 }
 
 template <class T>
-void grow(std::vector<T>& array, std::int64_t n) {
+void grow(AlignedVector<T>& array, std::int64_t n) {
   if (array.size() < static_cast<std::size_t>(n)) array.resize(static_cast<std::size_t>(n));
 }
 

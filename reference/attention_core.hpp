@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/aligned_vector.hpp"
 #include "reference/key_stream.hpp"
 
 namespace attest {
@@ -28,15 +29,15 @@ struct CoreShape {
 struct PartialAttention {
   explicit PartialAttention(const CoreShape& shape);
 
-  std::vector<double> max;         ///< (packed) largest score so far; -inf = no key yet
-  std::vector<double> min;         ///< (packed) smallest score so far
-  std::vector<double> sum;         ///< (packed) sum p
-  std::vector<double> squares;     ///< (packed) sum p^2
-  std::vector<double> out;         ///< (packed, v_head_dim) sum p v
-  std::vector<double> max_k_norm;  ///< (tokens) largest |k| of a visible key
-  std::vector<double> max_abs_v;   ///< (tokens) largest |v| element of a visible key
-  std::vector<float> abs_v;        ///< (packed, v_head_dim) sum p |v|; empty without envelopes
-  std::vector<float> squares_v;    ///< (packed, 2 v_head_dim) sum p^2 v, then sum p^2 v^2
+  AlignedVector<double> max;         ///< (packed) largest score so far; -inf = no key yet
+  AlignedVector<double> min;         ///< (packed) smallest score so far
+  AlignedVector<double> sum;         ///< (packed) sum p
+  AlignedVector<double> squares;     ///< (packed) sum p^2
+  AlignedVector<double> out;         ///< (packed, v_head_dim) sum p v
+  AlignedVector<double> max_k_norm;  ///< (tokens) largest |k| of a visible key
+  AlignedVector<double> max_abs_v;   ///< (tokens) largest |v| element of a visible key
+  AlignedVector<float> abs_v;        ///< (packed, v_head_dim) sum p |v|; empty without envelopes
+  AlignedVector<float> squares_v;    ///< (packed, 2 v_head_dim) sum p^2 v, then sum p^2 v^2
 
   /// Adds the part `other` of the same shape.
   void merge(const PartialAttention& other, const CoreShape& shape);
@@ -70,13 +71,13 @@ class CoreWorker {
   std::int64_t v_stride() const { return shape_.v_is_in_k ? shape_.head_dim : shape_.v_head_dim; }
 
   CoreShape shape_;
-  std::vector<double> k_, v_;
-  std::vector<double> p_;               ///< (packed, keys) scores, then weights
-  std::vector<double> k_norm_;          ///< (keys)
-  std::vector<double> v_largest_;       ///< (keys) largest |v| element
+  AlignedVector<double> k_, v_;
+  AlignedVector<double> p_;             ///< (packed, keys) scores, then weights
+  AlignedVector<double> k_norm_;        ///< (keys)
+  AlignedVector<double> v_largest_;     ///< (keys) largest |v| element
   std::vector<StreamInterval> inside_;  ///< what the token at hand sees, in block positions
-  std::vector<float> p_float_, p_squared_;
-  std::vector<float> v_abs_, v_both_;  ///< (keys, v_head_dim), (keys, 2 v_head_dim)
+  AlignedVector<float> p_float_, p_squared_;
+  AlignedVector<float> v_abs_, v_both_;  ///< (keys, v_head_dim), (keys, 2 v_head_dim)
 };
 
 }  // namespace attest

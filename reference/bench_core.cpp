@@ -67,7 +67,7 @@ double core_seconds(std::size_t threads, bool envelopes) {
                         .softcap = 0,
                         .envelopes = envelopes,
                         .v_is_in_k = false};
-  std::vector<double> q(static_cast<std::size_t>(shape.packed() * head_dim));
+  AlignedVector<double> q(static_cast<std::size_t>(shape.packed() * head_dim));
   fill_normal(q, 0.1);
   std::vector<CoreWorker> workers(threads);
   std::vector<PartialAttention> sums(threads, PartialAttention(shape));

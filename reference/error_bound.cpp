@@ -87,9 +87,10 @@ ErrorModel error_model(const NumericsProfile& profile, const Model& model,
   ErrorModel e;
   e.accumulate = unit_roundoff(profile.accumulate);
   e.exp = profile.exp_relative_error;
-  e.p = unit_roundoff(profile.p_dtype);
+  const Dtype p_dtype = profile.p_dtype_for(model.q_dtype);
+  e.p = unit_roundoff(p_dtype);
   // exp in f32 returns 0 or a subnormal below -87.3, whatever P's format.
-  e.p_tiny = std::max(half_subnormal(profile.p_dtype), 0x1p-126);
+  e.p_tiny = std::max(half_subnormal(p_dtype), 0x1p-126);
   e.out = unit_roundoff(model.out_dtype);
   e.out_tiny = profile.denormals_are_zero && !is_fp8(model.out_dtype)
                    ? smallest_normal(model.out_dtype)
@@ -120,8 +121,7 @@ double score_error(const ErrorModel& model, const Expected& expected, std::int64
 }
 
 double addition_chain(const ErrorModel& model, std::int64_t keys) {
-  const std::int64_t splits = std::min(model.splits, std::max<std::int64_t>(1, keys));
-  return static_cast<double>((keys + splits - 1) / splits + (splits > 1 ? splits : 0));
+  return static_cast<double>(keys + (model.splits > 1 ? model.splits : 0));
 }
 
 RowBound row_bound(const ErrorModel& model, const Expected& expected, std::int64_t row,
@@ -145,8 +145,8 @@ RowBound row_bound(const ErrorModel& model, const Expected& expected, std::int64
   bound.weights = (eta + model.p + c) * growth;
   bound.common = (eta + sums) * growth + 8 * u;
   bound.floor = (tiny * expected.max_abs_v[i] + model.v_flush) * growth;
-  bound.ceiling =
-      expected.max_abs_v[i] * (1 + model.p) * (1 + 2 * (c + model.out)) + tiny + model.out_tiny;
+  bound.ceiling = expected.max_abs_v[i] * (1 + model.p) * (1 + 2 * (c + model.out) + tiny) +
+                  model.v_flush + model.out_tiny;
   bound.lse = ds - std::log1p(-std::min(exps + sums + tiny, 0.9)) + 16 * u * (size + 1);
   return bound;
 }

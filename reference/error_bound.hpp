@@ -56,7 +56,8 @@ RowBound row_bound(const ErrorModel& model, const Expected& expected, std::int64
 double score_error(const ErrorModel& model, const Expected& expected, std::int64_t row,
                    std::int64_t head);
 
-/// Longest chain of dependent additions over `keys` keys.
+/// Longest chain of dependent additions over `keys` keys. The profile's split count is the most a
+/// kernel uses; it may use one.
 double addition_chain(const ErrorModel& model, std::int64_t keys);
 
 }  // namespace attest
