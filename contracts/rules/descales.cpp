@@ -1,0 +1,73 @@
+#include "contracts/rules/descales.hpp"
+
+#include <string>
+
+#include "contracts/rules/finding_text.hpp"
+#include "contracts/rules/row_judgement.hpp"
+
+namespace attest {
+namespace {
+
+void come_together(const UnifiedCall& call, const Truth&, Report& report) {
+  if (call.k_descale.has_value() == call.v_descale.has_value()) return;
+  report.add(call.k_descale ? "v_descale" : "k_descale", "absent",
+             "present, or both absent: the 2d form applies neither alone, the 3d form does");
+}
+
+void come_together(const MlaDecodeCall& call, const Truth&, Report& report) {
+  if (!is_fp8(call.q.dtype) || (call.q_scale && call.kv_scale)) return;
+  report.add(Severity::fault, call.q_scale ? "kv_scale" : "q_scale", "absent",
+             "present: the host code aborts without both for fp8 q");
+}
+
+void expect_descale(std::string_view argument, const std::optional<TensorMeta>& got,
+                    const std::optional<double>& expected, Report& report) {
+  if (!got) {
+    if (expected && *expected != 1) {
+      report.add(std::string(argument), "absent", number_text(*expected) + ", the layer's");
+    }
+    return;
+  }
+  if (got->dtype != Dtype::f32 || contiguous(got->dtype, got->shape).storage_bytes != 4) {
+    report.add(std::string(argument), std::string(name(got->dtype)) + " " + shape_text(*got),
+               "one f32");
+  } else if (!expected) {
+    report.add(Severity::policy, std::string(argument), "present",
+               "absent, or 1: the layer has none");
+  }
+}
+
+void are_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_descale("q_descale", call.q_descale, m.q_descale, report);
+  expect_descale("k_descale", call.k_descale, m.k_descale, report);
+  expect_descale("v_descale", call.v_descale, m.v_descale, report);
+}
+
+void are_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_descale("q_scale", call.q_scale, m.q_descale, report);
+  expect_descale("kv_scale", call.kv_scale, m.k_descale, report);
+}
+
+constexpr Rule rules[] = {
+    {.id = "descales.come_together",
+     .says = "k_descale and v_descale come together; fp8 q comes with q_scale and kv_scale",
+     .why = "one form of the kernel ignores a lone one, the other applies it; MLA aborts",
+     .source = "ROCm/aiter aiter/ops/triton/_triton_kernels/attention/unified_attention.py; "
+               "sgl-project/sglang#19935",
+     .unified = come_together,
+     .mla_decode = come_together},
+    {.id = "descales.are_the_layers",
+     .says = "every descale of the layer is passed as one f32, and no other",
+     .why = "stored fp8 codes are not values: scores and outputs are off by the factor",
+     .source = "flashinfer-ai/flashinfer#1023; sgl-project/sglang#26852",
+     .unified = are_the_layers,
+     .mla_decode = are_the_layers},
+};
+
+}  // namespace
+
+std::span<const Rule> descales_rules() { return rules; }
+
+}  // namespace attest

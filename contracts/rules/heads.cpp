@@ -1,0 +1,92 @@
+#include "contracts/rules/heads.hpp"
+
+#include <string>
+
+#include "contracts/rules/finding_text.hpp"
+#include "contracts/signatures/pool_view.hpp"
+
+namespace attest {
+namespace {
+
+void divide_evenly(const UnifiedCall& call, const Truth&, Report& report) {
+  const std::int64_t q_heads = call.q.size(1);
+  const std::int64_t kv_heads = call.k.size(2);
+  if (q_heads >= kv_heads && q_heads % kv_heads == 0) return;
+  report.add("q", std::to_string(q_heads) + " heads",
+             "a multiple of the " + std::to_string(kv_heads) + " kv heads");
+}
+
+void expect_heads(std::string_view tensor, std::int64_t got, std::int64_t expected,
+                  std::string_view of, Report& report) {
+  if (got == expected) return;
+  report.add(std::string(tensor), std::to_string(got) + " heads",
+             std::to_string(expected) + std::string(of));
+}
+
+void are_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_heads("q", call.q.size(1), m.num_q_heads, ", the layer's q heads", report);
+  expect_heads("out", call.out.size(1), m.num_q_heads, ", the layer's q heads", report);
+  // One head expanded with stride 0 is one head.
+  expect_heads("k", distinct_heads(call.k, 2), m.num_kv_heads, ", the layer's kv heads", report);
+  expect_heads("v", distinct_heads(call.v, 2), m.num_kv_heads, ", the layer's kv heads", report);
+}
+
+void are_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_heads("q", call.q.size(1), m.num_q_heads, ", the layer's q heads", report);
+  expect_heads("o", call.o.size(1), m.num_q_heads, ", the layer's q heads", report);
+  expect_heads("kv_buffer", call.kv_buffer.size(2), 1, ", the latent head", report);
+}
+
+void are_not_expanded(const UnifiedCall& call, const Truth&, Report& report) {
+  const auto expect_real = [&](std::string_view tensor, const TensorMeta& meta) {
+    if (distinct_heads(meta, 2) == meta.size(2)) return;
+    report.add(std::string(tensor) + ".stride(2)",
+               "0 over " + std::to_string(meta.size(2)) + " heads",
+               "the one real head: its keys are loaded once for " + std::to_string(call.q.size(1)) +
+                   " q heads");
+  };
+  expect_real("k", call.k);
+  expect_real("v", call.v);
+}
+
+void fit_the_kernels(const MlaDecodeCall& call, const Truth&, Report& report) {
+  const std::int64_t heads = call.q.size(1);
+  if (heads >= 8 && heads <= 128 && heads % 8 == 0) return;
+  report.add("q", std::to_string(heads) + " heads", "a multiple of 8 up to 128");
+}
+
+constexpr Rule rules[] = {
+    {.id = "heads.divide_evenly",
+     .says = "the number of q heads is a multiple of the number of kv heads",
+     .why = "with a group of q heads rounded down, the heads past the last group are never written",
+     .source = "fla-org/flash-linear-attention#1029",
+     .unified = divide_evenly},
+    {.id = "heads.are_the_layers",
+     .says = "q, out and the caches have the layer's heads",
+     .why = "another head count pairs q heads with other kv heads",
+     .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py: num_queries_per_kv",
+     .unified = are_the_layers,
+     .mla_decode = are_the_layers},
+    {.id = "heads.are_not_expanded",
+     .says = "K and V keep their real heads, none expanded over the q heads with stride 0",
+     .why = "the kernel then sees one q head per kv head and loads the same keys once for each: "
+            "right numbers at several times the traffic",
+     .source = "sgl-project/sglang#30105",
+     .severity = Severity::slow,
+     .unified = are_not_expanded},
+    {.id = "heads.fit_the_mla_kernels",
+     .says = "an MLA call has a head count that kernels exist for",
+     .why = "the metadata builder requires multiples of 8 and the reduction is instantiated up to "
+            "128; frameworks repeat or pad smaller counts",
+     .source = "ROCm/aiter aiter/mla.py, csrc/kernels/mla/reduce.cu",
+     .severity = Severity::policy,
+     .mla_decode = fit_the_kernels},
+};
+
+}  // namespace
+
+std::span<const Rule> heads_rules() { return rules; }
+
+}  // namespace attest

@@ -1,0 +1,232 @@
+#include "contracts/rules/query_offsets.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "contracts/rules/finding_text.hpp"
+#include "contracts/rules/row_judgement.hpp"
+
+namespace attest {
+namespace {
+
+/// The offsets of either signature, under the name its kernel gives them.
+struct Offsets {
+  std::string_view name;
+  const IntArray& array;
+  std::int64_t q_rows;
+
+  std::int64_t operator[](std::size_t i) const { return array.values[i]; }
+  std::int64_t length(std::size_t i) const { return array.values[i + 1] - array.values[i]; }
+};
+
+Offsets offsets_of(const UnifiedCall& c) { return {"cu_seqlens_q", c.cu_seqlens_q, c.q.size(0)}; }
+Offsets offsets_of(const MlaDecodeCall& c) { return {"qo_indptr", c.qo_indptr, c.q.size(0)}; }
+
+/// Differences of hostile offsets could overflow; every later rule on lengths stops at these.
+bool monotone(const Offsets& offsets, std::size_t batch) {
+  for (std::size_t i = 0; i <= batch; ++i) {
+    if (offsets[i] < 0 || (i > 0 && offsets[i] < offsets[i - 1])) return false;
+  }
+  return true;
+}
+
+template <class CallType>
+void starts_at_zero(const CallType& call, const Truth&, Report& report) {
+  const Offsets offsets = offsets_of(call);
+  if (!recorded(offsets.array, offsets.name, report) || offsets[0] == 0) return;
+  report.add(entry(offsets.name, 0), std::to_string(offsets[0]), "0");
+}
+
+template <class CallType>
+void never_decreases(const CallType& call, const Truth& truth, Report& report) {
+  const Offsets offsets = offsets_of(call);
+  if (!recorded(offsets.array, offsets.name, report)) return;
+  for (std::size_t i = 1; i <= truth.problem.requests.size(); ++i) {
+    if (offsets[i] >= offsets[i - 1]) continue;
+    report.add(entry(offsets.name, i), std::to_string(offsets[i]),
+               std::to_string(offsets[i - 1]) + " or more, the entry before it");
+  }
+}
+
+template <class CallType>
+void ends_at_the_last_row(const CallType& call, const Truth& truth, Report& report) {
+  const Offsets offsets = offsets_of(call);
+  if (!recorded(offsets.array, offsets.name, report)) return;
+  const Problem& problem = truth.problem;
+  const std::size_t batch = problem.requests.size();
+  // Rows of padded requests at the end need no offsets: nobody reads them.
+  std::int64_t needed = problem.total_new_tokens();
+  for (std::size_t i = batch; i-- > 0 && !counts(problem.requests[i], problem);) {
+    needed -= problem.requests[i].new_tokens;
+  }
+  const std::int64_t end = offsets[batch];
+  const std::string where = entry(offsets.name, batch);
+  if (end > offsets.q_rows) {
+    report.add(Severity::fault, where, std::to_string(end),
+               std::to_string(problem.total_new_tokens()) + ", q has " +
+                   std::to_string(offsets.q_rows) + " rows");
+  } else if (end < needed) {
+    report.add(where, std::to_string(end),
+               std::to_string(problem.total_new_tokens()) + " = the new tokens of all requests");
+  }
+}
+
+template <class CallType>
+void follow_the_real_lengths(const CallType& call, const Truth& truth, Report& report) {
+  const Offsets offsets = offsets_of(call);
+  const Problem& problem = truth.problem;
+  if (!recorded(offsets.array, offsets.name, report) || !monotone(offsets, problem.requests.size()))
+    return;
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < problem.requests.size(); ++i) {
+    const Request& r = problem.requests[i];
+    if (!counts(r, problem)) {
+      start += r.new_tokens;
+      continue;
+    }
+    if (offsets.length(i) != r.new_tokens) {
+      report.add(entry(offsets.name, i + 1) + " - " + entry(offsets.name, i),
+                 std::to_string(offsets.length(i)),
+                 std::to_string(r.new_tokens) + ", the new tokens of request " + std::to_string(i));
+    } else if (offsets[i] != start && r.new_tokens > 0) {
+      report.add(entry(offsets.name, i), std::to_string(offsets[i]),
+                 std::to_string(start) + ", the first row of request " + std::to_string(i));
+    }
+    start += r.new_tokens;
+  }
+}
+
+/// Longest request, padded rows left out or not.
+std::int64_t longest(const Problem& problem, bool with_padding) {
+  std::int64_t length = 0;
+  for (const Request& r : problem.requests) {
+    if (with_padding || counts(r, problem)) length = std::max(length, r.new_tokens);
+  }
+  return length;
+}
+
+void max_seqlen_q_is_the_longest(const UnifiedCall& call, const Truth& truth, Report& report) {
+  const Problem& problem = truth.problem;
+  const std::int64_t got = call.max_seqlen_q;
+  const std::int64_t real = longest(problem, /*with_padding=*/false);
+  const bool rowless = std::any_of(problem.requests.begin(), problem.requests.end(),
+                                   [](const Request& r) { return r.new_tokens == 0; });
+  if (real == 0 || (got == longest(problem, /*with_padding=*/true) && !(got == 1 && rowless))) {
+    return;
+  }
+  if (got == real && !(got == 1 && rowless)) return;
+  // 0 leaves no grid and 1 makes the kernel take row i for request i; what lies between 1 and the
+  // longest only tunes a kernel that does not ask for the exact value.
+  const bool breaks = got <= 0 || got == 1;
+  const bool short_of_exact = got < real && truth.capabilities.max_len_is_exact;
+  report.add(breaks || short_of_exact ? Severity::wrong : Severity::policy, "max_seqlen_q",
+             std::to_string(got),
+             got == 1 && real == 1
+                 ? "2 or more: a request without a row shifts the requests after it"
+                 : std::to_string(real) + ", the longest request's new tokens");
+}
+
+void max_seqlen_q_is_the_longest(const MlaDecodeCall& call, const Truth& truth, Report& report) {
+  const std::int64_t real = longest(truth.problem, /*with_padding=*/false);
+  if (real == 0 || call.max_seqlen_q == real) return;
+  report.add("max_seqlen_q", std::to_string(call.max_seqlen_q),
+             std::to_string(real) + ", the longest request's new tokens");
+}
+
+void length_is_uniform(const MlaDecodeCall& call, const Truth& truth, Report& report) {
+  const Offsets offsets = offsets_of(call);
+  const std::size_t batch = truth.problem.requests.size();
+  if (!recorded(offsets.array, offsets.name, report) || !monotone(offsets, batch)) return;
+  for (std::size_t i = 0; i < batch; ++i) {
+    if (offsets.length(i) == call.max_seqlen_q) continue;
+    report.add(entry(offsets.name, i + 1) + " - " + entry(offsets.name, i),
+               std::to_string(offsets.length(i)),
+               std::to_string(call.max_seqlen_q) + " = max_seqlen_q for every request");
+  }
+}
+
+void length_is_the_configured_one(const MlaDecodeCall& call, const Truth& truth, Report& report) {
+  const Problem& problem = truth.problem;
+  const bool drafts = problem.mode == Mode::target_verify || problem.mode == Mode::draft_extend_v2;
+  if (!drafts || !problem.num_draft_tokens) return;
+  if (call.max_seqlen_q == *problem.num_draft_tokens) return;
+  report.add("max_seqlen_q", std::to_string(call.max_seqlen_q),
+             std::to_string(*problem.num_draft_tokens) + " = num_draft_tokens");
+}
+
+void length_has_a_kernel(const MlaDecodeCall& call, const Truth&, Report& report) {
+  const std::int64_t length = call.max_seqlen_q;
+  const bool fp8_cache_only = is_fp8(call.kv_buffer.dtype) && !is_fp8(call.q.dtype);
+  const bool power_of_two = length > 0 && (length & (length - 1)) == 0;
+  if (fp8_cache_only && length > 4) {
+    report.add(Severity::fault, "max_seqlen_q", std::to_string(length),
+               "4 or less: no code object takes more with 16-bit q over an fp8 cache");
+  } else if (length > 8) {
+    report.add("max_seqlen_q", std::to_string(length),
+               "8 or less, the longest a code object was built for on every GPU");
+  } else if (!power_of_two) {
+    report.add("max_seqlen_q", std::to_string(length),
+               "a power of two: other lengths run on the next kernel up");
+  }
+}
+
+constexpr Rule rules[] = {
+    {.id = "query_offsets.start_at_zero",
+     .says = "the first query offset is 0",
+     .why = "rows of q before it are never computed and later requests read shifted rows",
+     .source = "sgl-project/sglang#36915",
+     .unified = starts_at_zero<UnifiedCall>,
+     .mla_decode = starts_at_zero<MlaDecodeCall>},
+    {.id = "query_offsets.never_decrease",
+     .says = "query offsets never decrease",
+     .why = "kernels find a row's request by binary search over them",
+     .source = "ROCm/aiter aiter/ops/triton/_triton_kernels/attention/unified_attention.py: "
+               "find_seq_idx",
+     .severity = Severity::fault,
+     .unified = never_decreases<UnifiedCall>,
+     .mla_decode = never_decreases<MlaDecodeCall>},
+    {.id = "query_offsets.end_at_the_last_row",
+     .says = "the last query offset is the number of new tokens, and q has that many rows",
+     .why = "beyond q the kernel reads and writes out of bounds; below it rows keep old bytes",
+     .source = "sgl-project/sglang#36915",
+     .unified = ends_at_the_last_row<UnifiedCall>,
+     .mla_decode = ends_at_the_last_row<MlaDecodeCall>},
+    {.id = "query_offsets.follow_the_real_lengths",
+     .says = "request i has as many rows as it has new tokens, from its own first row on",
+     .why = "a width taken from the configuration or from rows // batch gives requests the rows "
+            "and causal limits of others; with one request it hides",
+     .source = "sgl-project/sglang#31221",
+     .unified = follow_the_real_lengths<UnifiedCall>,
+     .mla_decode = follow_the_real_lengths<MlaDecodeCall>},
+    {.id = "max_seqlen_q.is_the_longest_request",
+     .says = "max_seqlen_q is the largest number of new tokens in the batch",
+     .why = "1 makes unified take row i for request i, 0 computes nothing; MLA multiplies by it. "
+            "Other values only tune a kernel that does not ask for the exact one",
+     .source = "sgl-project/sglang#36915",
+     .unified = max_seqlen_q_is_the_longest,
+     .mla_decode = max_seqlen_q_is_the_longest},
+    {.id = "draft_length.is_uniform",
+     .says = "every request of an MLA decode call has max_seqlen_q rows",
+     .why = "the kernel's q stride per request is max_seqlen_q rows, whatever the offsets say",
+     .source = "ROCm/aiter aiter/mla.py: mla_decode_fwd; sgl-project/sglang#31221",
+     .mla_decode = length_is_uniform},
+    {.id = "draft_length.is_the_configured_one",
+     .says = "MLA verify and draft extend run with the server's num_draft_tokens",
+     .why = "work lists and graphs are built for that length; another one gives rows the causal "
+            "limits of that length",
+     .source = "vllm-project/vllm#45227; sgl-project/sglang#31221",
+     .mla_decode = length_is_the_configured_one},
+    {.id = "draft_length.has_a_kernel",
+     .says = "MLA's max_seqlen_q is one that code objects were built for",
+     .why = "odd lengths gave every position the first one's output on one GPU, long ones abort "
+            "at capture; which lengths work depends on GPU, dtypes and heads",
+     .source = "ROCm/aiter#2720; ROCm/aiter#4752",
+     .severity = Severity::policy,
+     .mla_decode = length_has_a_kernel},
+};
+
+}  // namespace
+
+std::span<const Rule> query_offsets_rules() { return rules; }
+
+}  // namespace attest

@@ -1,0 +1,187 @@
+#include "contracts/rules/strides_and_layout.hpp"
+
+#include <string>
+#include <utility>
+
+#include "contracts/rules/finding_text.hpp"
+#include "contracts/signatures/pool_view.hpp"
+
+namespace attest {
+namespace {
+
+std::string strides_text(const TensorMeta& tensor) {
+  TensorMeta as_shape;
+  as_shape.shape = tensor.strides;
+  return shape_text(as_shape);
+}
+
+/// Calls f(name, tensor, head size) for the tensors whose last dimension is a head.
+template <class F>
+void each_tensor(const UnifiedCall& c, const Model& m, F f) {
+  f("q", c.q, m.head_dim), f("k", c.k, m.head_dim);
+  f("v", c.v, m.v_head_dim), f("out", c.out, m.v_head_dim);
+}
+template <class F>
+void each_tensor(const MlaDecodeCall& c, const Model& m, F f) {
+  f("q", c.q, m.head_dim), f("kv_buffer", c.kv_buffer, m.head_dim), f("o", c.o, m.v_head_dim);
+}
+
+std::pair<std::string_view, const TensorMeta&> output_of(const UnifiedCall& c) {
+  return {"out", c.out};
+}
+std::pair<std::string_view, const TensorMeta&> output_of(const MlaDecodeCall& c) {
+  return {"o", c.o};
+}
+
+template <class CallType>
+void q_holds_every_token(const CallType& call, const Truth& truth, Report& report) {
+  const std::int64_t needed = truth.problem.total_new_tokens();
+  if (call.q.size(0) >= needed) return;
+  report.add("q", std::to_string(call.q.size(0)) + " rows",
+             std::to_string(needed) + " = the new tokens of all requests");
+}
+
+template <class CallType>
+void out_holds_every_row(const CallType& call, const Truth&, Report& report) {
+  const auto [name, out] = output_of(call);
+  if (out.size(0) >= call.q.size(0)) return;
+  report.add(std::string(name), std::to_string(out.size(0)) + " rows",
+             std::to_string(call.q.size(0)) + ", one per row of q");
+}
+
+/// Rows and heads of a (rows, heads, dim) tensor never share a byte: one of the two dimensions
+/// steps over everything the other one spans.
+bool rows_are_apart(const TensorMeta& t) {
+  const std::int64_t rows = t.size(0);
+  const std::int64_t heads = t.size(1);
+  const std::int64_t dim = t.size(2);
+  const auto apart = [dim](std::int64_t inner, std::int64_t inner_stride, std::int64_t outer,
+                           std::int64_t outer_stride) {
+    std::int64_t span = 0;
+    if (inner > 1 && inner_stride < dim) return false;
+    if (__builtin_mul_overflow(inner > 0 ? inner - 1 : 0, inner_stride, &span)) return false;
+    return outer <= 1 || outer_stride - dim >= span;
+  };
+  return apart(heads, t.stride(1), rows, t.stride(0)) ||
+         apart(rows, t.stride(0), heads, t.stride(1));
+}
+
+template <class CallType>
+void out_rows_are_apart(const CallType& call, const Truth&, Report& report) {
+  const auto [name, out] = output_of(call);
+  if (rows_are_apart(out)) return;
+  report.add(std::string(name), "strides " + strides_text(out) + " for " + shape_text(out),
+             "rows and heads that do not overlap");
+}
+
+template <class CallType>
+void head_sizes_are_the_layers(const CallType& call, const Truth& truth, Report& report) {
+  each_tensor(call, truth.problem.model,
+              [&](std::string_view name, const TensorMeta& tensor, std::int64_t dim) {
+                const std::int64_t got = tensor.shape.back();
+                if (got == dim) return;
+                report.add(std::string(name), "head size " + std::to_string(got),
+                           std::to_string(dim) + ", the layer's");
+              });
+}
+
+void head_size_is_one(const UnifiedCall& call, const Truth& truth, Report& report) {
+  if (truth.capabilities.distinct_v_head_dim || call.q.size(2) == call.v.size(3)) return;
+  report.add("v", "head size " + std::to_string(call.v.size(3)),
+             std::to_string(call.q.size(2)) + ", q's: this kernel takes one head size");
+}
+
+template <class CallType>
+void last_dimension_is_dense(const CallType& call, const Truth& truth, Report& report) {
+  each_tensor(call, truth.problem.model,
+              [&](std::string_view name, const TensorMeta& tensor, std::int64_t) {
+                if (tensor.strides.back() == 1 || tensor.shape.back() <= 1) return;
+                report.add(std::string(name) + ".stride(-1)", std::to_string(tensor.strides.back()),
+                           "1");
+              });
+}
+
+void q_is_contiguous(const MlaDecodeCall& call, const Truth&, Report& report) {
+  const TensorMeta dense = contiguous(call.q.dtype, call.q.shape);
+  for (std::size_t d = 0; d < call.q.shape.size(); ++d) {
+    if (call.q.shape[d] <= 1 || call.q.strides[d] == dense.strides[d]) continue;
+    report.add("q", "strides " + strides_text(call.q), strides_text(dense) + ", contiguous");
+    return;
+  }
+}
+
+void expect_pool(std::string_view name, const TensorMeta& view, const Problem& problem,
+                 const KvStrides& strides, std::int64_t dim, Report& report) {
+  if (addresses_pool(view, problem, strides, dim)) return;
+  report.add(std::string(name), "strides " + strides_text(view) + " for " + shape_text(view),
+             "strides " + strides_text(paged_view(problem, strides, dim)) + " for pages of " +
+                 std::to_string(problem.pool.page_size));
+}
+
+void cache_is_the_pool(const UnifiedCall& call, const Truth& truth, Report& report) {
+  const Problem& p = truth.problem;
+  expect_pool("k", call.k, p, p.pool.k, p.model.head_dim, report);
+  expect_pool("v", call.v, p, p.pool.v, p.model.v_head_dim, report);
+}
+
+void cache_is_the_pool(const MlaDecodeCall& call, const Truth& truth, Report& report) {
+  const Problem& p = truth.problem;
+  expect_pool("kv_buffer", call.kv_buffer, p, p.pool.k, p.model.head_dim, report);
+}
+
+constexpr Rule rules[] = {
+    {.id = "q.holds_every_new_token",
+     .says = "q has a row for every new token of the batch",
+     .why = "the offsets then point past its end",
+     .source = "sgl-project/sglang#36915",
+     .severity = Severity::fault,
+     .unified = q_holds_every_token<UnifiedCall>,
+     .mla_decode = q_holds_every_token<MlaDecodeCall>},
+    {.id = "out.holds_every_row",
+     .says = "the output has a row for every row of q",
+     .why = "rows are stored without a bounds check",
+     .source = "sgl-project/sglang#19902",
+     .severity = Severity::fault,
+     .unified = out_holds_every_row<UnifiedCall>,
+     .mla_decode = out_holds_every_row<MlaDecodeCall>},
+    {.id = "out.rows_do_not_overlap",
+     .says = "no two (row, head) pairs of the output share bytes",
+     .why = "whichever program stores last wins",
+     .source = "sgl-project/sglang#38757",
+     .unified = out_rows_are_apart<UnifiedCall>,
+     .mla_decode = out_rows_are_apart<MlaDecodeCall>},
+    {.id = "head_dim.is_the_layers",
+     .says = "the last dimension of q, k, v and out is the layer's head size",
+     .why = "scores of cut or over-read heads are plausible and wrong",
+     .source = "sgl-project/sglang#38757",
+     .unified = head_sizes_are_the_layers<UnifiedCall>,
+     .mla_decode = head_sizes_are_the_layers<MlaDecodeCall>},
+    {.id = "head_dim.is_one_size",
+     .says = "q, k and v have one head size where the kernel takes only one",
+     .why = "it strides v and out by q's head size: v is over-read and rows of out overlap",
+     .source = "sgl-project/sglang#38757",
+     .unified = head_size_is_one},
+    {.id = "layout.last_dimension_is_dense",
+     .says = "the last stride of q, k, v and out is 1",
+     .why = "kernels assume it and read every n-th neighbour instead",
+     .source = "ROCm/aiter#3498",
+     .unified = last_dimension_is_dense<UnifiedCall>,
+     .mla_decode = last_dimension_is_dense<MlaDecodeCall>},
+    {.id = "layout.q_is_contiguous",
+     .says = "an MLA call's q is contiguous",
+     .why = "the kernel folds rows and heads into one dimension by arithmetic",
+     .source = "ROCm/aiter aiter/mla.py: mla_decode_fwd",
+     .mla_decode = q_is_contiguous},
+    {.id = "layout.cache_is_the_pool",
+     .says = "the strides of k and v address the slots of the layer's pool",
+     .why = "a view of another page size or of interleaved storage reads other tokens' bytes",
+     .source = "ROCm/aiter#3498; sgl-project/sglang#25556",
+     .unified = cache_is_the_pool,
+     .mla_decode = cache_is_the_pool},
+};
+
+}  // namespace
+
+std::span<const Rule> strides_and_layout_rules() { return rules; }
+
+}  // namespace attest
