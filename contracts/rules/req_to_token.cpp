@@ -1,7 +1,6 @@
 #include "contracts/rules/req_to_token.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +31,9 @@ void names_table_rows(const CallType& c, const Truth&, Report& report) {
   }
 }
 
-/// A windowed layer's own, smaller pool evicts tokens, and its slots are not those of the full
-/// pool. A table of which not one visible cell is right was never translated for it.
+/// Whether a windowed layer with its own pool was handed the table of the full one. The full pool
+/// is the larger, so some cells lie past this layer's, and not one visible cell is right; rows that
+/// are merely swapped stay inside.
 template <class CallType>
 class Untranslated {
  public:
@@ -47,16 +47,16 @@ class Untranslated {
  private:
   bool look() const {
     if (!truth_.problem.model.window || truth_.problem.pool.slots.empty()) return false;
-    bool evicted = false;
+    bool past = false;
     for (std::size_t i = 0; i < batch(truth_); ++i) {
-      const auto& pages = truth_.slots.pages[i];
-      evicted |= std::find(pages.begin(), pages.end(), -1) != pages.end();
       const auto row = visible_cells(call_, truth_, i);
       for (std::int64_t t = row ? row->first : 0; row && t < row->last; ++t) {
-        if (row->cells[t - row->first] == truth_.slots.slot(i, t)) return false;
+        const std::int64_t slot = row->cells[t - row->first];
+        if (slot < 0 || slot == truth_.slots.slot(i, t)) return false;
+        past |= slot >= call_.k_buffer.size(0);
       }
     }
-    return evicted;
+    return past;
   }
 
   enum class Answer { not_asked, no, yes };
