@@ -45,20 +45,16 @@ OracleResult judge_z(const Comparison& c) {
 OracleResult judge_gain(const Comparison& c) {
   Tally tally;
   std::string worst;
-  double bias = 0;
   GainEstimate whole;
   std::vector<GainEstimate> heads(static_cast<std::size_t>(c.got.heads));
-  const auto judge = [&](const GainEstimate& gain, double limit_bias, std::int64_t row,
-                         std::int64_t head) {
+  const auto judge = [&](const GainEstimate& gain, std::int64_t row, std::int64_t head) {
     if (gain.empty()) return;
-    const double limit = gain.limit(limit_bias);
+    const double limit = gain.limit();
     if (tally.see(std::abs(gain.error()), limit, row, head)) {
       worst = gain_detail(c.place(row, head), gain.error(), limit);
     }
   };
   for (const std::int64_t row : c.value_rows) {
-    const double row_bias = gain_bias(c.errors, c.expected.visible[static_cast<std::size_t>(row)]);
-    bias = std::max(bias, row_bias);
     GainEstimate over_heads;
     for (std::int64_t head = 0; head < c.got.heads; ++head) {
       const RowStatistics statistics = statistics_of(c, row, head);
@@ -66,12 +62,12 @@ OracleResult judge_gain(const Comparison& c) {
       heads[static_cast<std::size_t>(head)].add(statistics);
       whole.add(statistics);
     }
-    judge(over_heads, row_bias, row, -1);
+    judge(over_heads, row, -1);
   }
   for (std::size_t head = 0; head < heads.size(); ++head) {
-    judge(heads[head], bias, -1, static_cast<std::int64_t>(head));
+    judge(heads[head], -1, static_cast<std::int64_t>(head));
   }
-  judge(whole, bias, -1, -1);
+  judge(whole, -1, -1);
   return tally.result(worst);
 }
 

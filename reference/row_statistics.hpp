@@ -14,6 +14,7 @@ struct RowStatistics {
   double z = 0;  ///< rms over head_dim of err_i / sigma_i; infinity when an exact element is off
   double gain_error = 0;     ///< weighted regression of got on out, minus 1
   double gain_variance = 0;  ///< of that estimate for a correct kernel
+  double gain_bias = 0;      ///< what pooling rows does not average out of it
   bool has_gain = false;     ///< the exact output is not all zero
 };
 
@@ -27,16 +28,14 @@ class GainEstimate {
  public:
   void add(const RowStatistics& row);
   bool empty() const { return weight_ == 0; }
-  double error() const { return weighted_ / weight_; }
-  /// Largest |error| of a correct kernel: six standard deviations and what does not average out.
-  double limit(double bias) const;
+  double error() const { return errors_ / weight_; }
+  /// Largest |error| of a correct kernel: six standard deviations and the bias.
+  double limit() const;
 
  private:
   double weight_ = 0;
-  double weighted_ = 0;
+  double errors_ = 0;
+  double biases_ = 0;
 };
-
-/// What a correct kernel's gain may be off by however many rows are pooled.
-double gain_bias(const ErrorModel& model, std::int64_t keys);
 
 }  // namespace attest
