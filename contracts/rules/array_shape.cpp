@@ -69,13 +69,13 @@ void check_values(std::string_view array, const IntArray& a, Report& report) {
              "one value per entry of its shape " + shape_text(a.meta));
 }
 
-void check_sizes(std::string_view tensor, const TensorMeta& t, Report& report) {
+bool check_sizes(std::string_view tensor, const TensorMeta& t, Report& report) {
   if (t.shape.size() > max_rank || t.strides.size() != t.shape.size()) {
     report.add(std::string(tensor),
                std::to_string(t.shape.size()) + " sizes and " + std::to_string(t.strides.size()) +
                    " strides",
                "as many strides as sizes, at most 8");
-    return;
+    return false;
   }
   std::int64_t elements = 1;
   for (std::size_t d = 0; d < t.shape.size(); ++d) {
@@ -88,18 +88,9 @@ void check_sizes(std::string_view tensor, const TensorMeta& t, Report& report) {
                shape_text(t) + " with stride " + std::to_string(t.strides[d]) + " in dimension " +
                    std::to_string(d),
                "sizes in [0, 2^40], strides in [0, 2^50], at most 2^50 elements");
-    return;
+    return false;
   }
-}
-
-template <class CallType>
-void values_fill_the_shape(const CallType& call, const Truth&, Report& report) {
-  visit(
-      call,
-      [&](std::string_view array, const auto& a) {
-        if (const IntArray* values = present(a)) check_values(array, *values, report);
-      },
-      [](std::string_view, const auto&) {});
+  return true;
 }
 
 template <class CallType>
@@ -107,7 +98,9 @@ void sizes_are_sane(const CallType& call, const Truth&, Report& report) {
   visit(
       call,
       [&](std::string_view array, const auto& a) {
-        if (const IntArray* values = present(a)) check_sizes(array, values->meta, report);
+        if (const IntArray* values = present(a)) {
+          if (check_sizes(array, values->meta, report)) check_values(array, *values, report);
+        }
       },
       [&](std::string_view tensor, const auto& t) {
         if (const TensorMeta* meta = present(t)) check_sizes(tensor, *meta, report);
@@ -115,19 +108,13 @@ void sizes_are_sane(const CallType& call, const Truth&, Report& report) {
 }
 
 constexpr Rule rules[] = {
-    {.id = "array.values_fill_its_shape",
-     .says = "every metadata array holds as many values as its shape says",
-     .why = "whoever reads by shape reads past the end, or misses entries",
-     .source = "PyTorch TensorImpl: numel() is the product of sizes",
-     .severity = Severity::fault,
-     .unified = values_fill_the_shape<UnifiedCall>,
-     .extend = values_fill_the_shape<ExtendCall>,
-     .decode = values_fill_the_shape<DecodeCall>,
-     .mla_decode = values_fill_the_shape<MlaDecodeCall>},
     {.id = "tensor.sizes_are_sane",
-     .says = "sizes and strides are non-negative, one stride per size, products fit in 63 bits",
-     .why = "no tensor looks like that: the capture is damaged or the offsets overflow",
-     .source = "PyTorch TensorImpl: sizes and strides of a strided tensor",
+     .says =
+         "sizes and strides are non-negative, one stride per size, products fit in 63 bits, and "
+         "metadata arrays hold one value per entry",
+     .why = "no tensor looks like that: the capture is damaged or offsets overflow, and whoever "
+            "reads by shape reads past the end",
+     .source = "PyTorch c10/core/TensorImpl.h: sizes, strides and numel of a strided tensor",
      .severity = Severity::fault,
      .unified = sizes_are_sane<UnifiedCall>,
      .extend = sizes_are_sane<ExtendCall>,

@@ -27,7 +27,7 @@ void sums_to_the_rows(const ExtendCall& c, const Truth&, Report& report) {
     if (__builtin_add_overflow(sum, len, &sum)) sum = -1;
   }
   if (sum == c.q_extend.size(0)) return;
-  report.add("sum of extend_seq_lens", std::to_string(sum),
+  report.add("extend_seq_lens", std::to_string(sum) + " in sum",
              std::to_string(c.q_extend.size(0)) + ", the rows of q_extend");
 }
 

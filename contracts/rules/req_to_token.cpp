@@ -170,10 +170,11 @@ void new_slots_are_distinct(const ExtendCall& c, const Truth& truth, Report& rep
   }
 }
 
-/// Largest slot * stride of the keys a live request reads from the pool.
+/// The largest slot that a live request reads, and the cell that names it.
 struct Reach {
-  std::int64_t slot = -1, token = 0;
-  std::size_t request = 0;
+  std::int64_t slot = -1;
+  std::int64_t token = 0;
+  TableCells row;
 };
 
 template <class CallType>
@@ -184,7 +185,7 @@ Reach reach(const CallType& c, const Truth& truth) {
     if (!row) continue;
     for (std::int64_t t = row->first; t < row->last; ++t) {
       const std::int64_t slot = row->cells[t - row->first];
-      if (slot > far.slot && slot < c.k_buffer.size(0)) far = {slot, t, i};
+      if (slot > far.slot && slot < c.k_buffer.size(0)) far = {slot, t, *row};
     }
   }
   return far;
@@ -203,12 +204,10 @@ void product_fits(const CallType& c, const Truth& truth, bool wraps, Report& rep
   if (far.slot < 0 || (!__builtin_mul_overflow(far.slot, stride, &elements) && elements < limit)) {
     return;
   }
-  report.add(
-      wraps ? Severity::wrong : Severity::policy,
-      "slot of token " + std::to_string(far.token) + " of request " + std::to_string(far.request),
-      std::to_string(far.slot) + ", at row stride " + std::to_string(stride) + " element " +
-          std::to_string(elements),
-      "elements below 2^31 = 2147483648, or an int64 req_to_token");
+  report.add(wraps ? Severity::wrong : Severity::policy, cell_name(far.row, far.token),
+             std::to_string(far.slot) + ", at row stride " + std::to_string(stride) + " element " +
+                 std::to_string(elements),
+             "elements below 2^31 = 2147483648, or an int64 req_to_token");
 }
 
 void extend_product_fits(const ExtendCall& c, const Truth& truth, Report& report) {
