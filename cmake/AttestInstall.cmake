@@ -5,7 +5,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS attest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS attest_contracts attest_memory attest_reference attest_backends attest_fixtures attest_judge
+get_property(attest_libraries GLOBAL PROPERTY ATTEST_LIBRARIES)
+install(TARGETS ${attest_libraries}
   EXPORT attest_targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attest)

@@ -5,6 +5,7 @@ function(attest_library name)
   add_library(attest_${name} STATIC)
   add_library(attest::${name} ALIAS attest_${name})
   set_target_properties(attest_${name} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY ATTEST_LIBRARIES attest_${name})
   target_sources(attest_${name}
     PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS}
     PRIVATE ${arg_SOURCES})
