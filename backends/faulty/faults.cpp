@@ -1,6 +1,5 @@
 #include "backends/faulty/faults.hpp"
 
-#include <deque>
 #include <string>
 
 namespace attest {
@@ -10,7 +9,6 @@ using enum Signature;
 
 const std::vector<Signature> all = {unified, extend, decode, mla_decode};
 const std::vector<Signature> many_rows = {unified, extend, mla_decode};
-const std::vector<Signature> cpu = {extend, decode};
 const std::vector<Signature> featured = {unified, extend, decode};
 
 // One row each: id, fault, what the kernel does, which calls can show it, source, signatures.
@@ -120,9 +118,6 @@ const std::vector<KernelFault> faults = {
     {"softmax_sum_not_rescaled", Fault::softmax_sum_not_rescaled,
      "a new maximum rescales the output but not the sum",
      "more than 64 keys, the maximum not in the first tile", "modelled: online softmax", all},
-    {"max_of_last_tile_only", Fault::max_of_last_tile_only,
-     "the running maximum forgets earlier tiles, so a rescale factor may exceed 1 and overflow",
-     "more than 64 keys, logits that fall by more than 88", "sgl-project/sglang#20220", all},
     {"p_truncated", Fault::p_truncated, "probabilities are cut to bf16 instead of rounded",
      "every call", "modelled: a cast that truncates", all},
     {"accumulator_in_bf16", Fault::accumulator_in_bf16,

@@ -29,9 +29,19 @@ std::int64_t thread_count(const Operands& op, std::span<const RowGroup> groups, 
   return std::min(cores, op.num_kv_heads);
 }
 
-bool needs_splits(Fault fault) {
-  return fault == Fault::last_split_dropped || fault == Fault::merge_not_rescaled ||
-         fault == Fault::sink_in_every_split;
+/// Split count with which the fault can show at all; otherwise the asked one.
+std::int64_t splits_for(Fault fault, std::int64_t asked) {
+  switch (fault) {
+    case Fault::last_split_dropped:
+    case Fault::merge_not_rescaled:
+    case Fault::sink_in_every_split:
+      return std::max<std::int64_t>(asked, 2);
+    case Fault::softmax_sum_not_rescaled:
+    case Fault::accumulator_in_bf16:
+      return 1;  // several tiles in a row
+    default:
+      return asked;
+  }
 }
 
 /// A wider row is silently cut, as the kernels do it; a narrower one would be read past its end.
@@ -153,8 +163,7 @@ void Execution::set_splits(std::int64_t asked) {
   std::int64_t splits = options_.kv_splits > 0 ? options_.kv_splits : asked;
   if (options_.form == "2d") splits = 1;
   if (options_.form == "3d") splits = std::max<std::int64_t>(splits, 8);
-  if (needs_splits(op.fault)) splits = std::max<std::int64_t>(splits, 2);
-  op.splits = std::clamp<std::int64_t>(splits, 1, 1024);
+  op.splits = std::clamp<std::int64_t>(splits_for(op.fault, splits), 1, 1024);
 }
 
 void Execution::lint_rows_outside(const char* array, std::size_t i, std::int64_t first,

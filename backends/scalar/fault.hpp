@@ -37,7 +37,6 @@ enum class Fault {
   scale_one_percent_large,
   softcap_missing,
   softmax_sum_not_rescaled,
-  max_of_last_tile_only,
   p_truncated,
   accumulator_in_bf16,
   descale_of_v_is_ks,

@@ -35,6 +35,15 @@ float sum_of(const Block& values) {
   return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
+/// The part of the tile that the row may see, as indices into the tile.
+struct Keys {
+  std::int64_t begin = 0, end = 0;
+};
+Keys seen_in(const Tile& tile, const QueryRow& row) {
+  return {std::max<std::int64_t>(row.begin - tile.first, 0),
+          std::min(row.end - tile.first, tile.count)};
+}
+
 /// Scaled and capped scores of the tile; -inf where the row does not see the key.
 void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const float* q,
                Block& scores) {
@@ -43,13 +52,14 @@ void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const 
   if (op.softcap > 0) {
     for (float& score : scores) score = op.softcap * std::tanh(score / op.softcap);
   }
-  for (std::int64_t t = 0; t < tile_keys; ++t) {
-    const std::int64_t key = tile.first + t;
-    bool visible = t < tile.count && key >= row.begin && key < row.end;
-    if (visible && !row.tree.empty() && key >= row.tree_begin) {
-      visible = row.tree[static_cast<std::size_t>(key - row.tree_begin)] != 0;
+  const Keys seen = seen_in(tile, row);
+  std::fill(scores.begin(), scores.begin() + seen.begin, -infinity);
+  std::fill(scores.begin() + seen.end, scores.end(), -infinity);
+  if (!row.tree.empty()) {
+    for (std::int64_t t = std::max(seen.begin, row.tree_begin - tile.first); t < seen.end; ++t) {
+      const auto u = static_cast<std::size_t>(tile.first + t - row.tree_begin);
+      if (row.tree[u] == 0) scores[static_cast<std::size_t>(t)] = -infinity;
     }
-    if (!visible) scores[static_cast<std::size_t>(t)] = -infinity;
   }
   if (op.fault == Fault::reads_past_kv_len_drops_nan) {
     for (float& score : scores) score = std::isnan(score) ? -infinity : score;
@@ -67,15 +77,19 @@ void round_probabilities(const Operands& op, Block& p) {
   round_to(is_fp8(op.q_dtype) ? Dtype::bf16 : op.q_dtype, p.data(), block);
 }
 
+/// The splits before the last one that saw a key, unless that is the only one.
+std::span<const Partial> without_last(std::span<const Partial> splits) {
+  while (splits.size() > 1 && splits.back().sum == 0) splits = splits.first(splits.size() - 1);
+  return splits.size() > 1 ? splits.first(splits.size() - 1) : splits;
+}
+
 }  // namespace
 
 void absorb(const Operands& op, const Tile& tile, const QueryRow& row, const float* q,
             Partial& partial) {
   Block scores;
   scores_of(op, tile, row, q, scores);
-  const float tile_max = max_of(scores);
-  float max = std::max(partial.max, tile_max);
-  if (op.fault == Fault::max_of_last_tile_only) max = tile_max;
+  const float max = std::max(partial.max, max_of(scores));
   // All scores -inf or NaN: any finite shift keeps -inf at weight 0 and NaN at NaN.
   const float shift = max == -infinity ? 0.0F : max;
 
@@ -88,8 +102,7 @@ void absorb(const Operands& op, const Tile& tile, const QueryRow& row, const flo
   partial.max = max;
 
   round_probabilities(op, p);
-  const std::int64_t begin = std::max<std::int64_t>(row.begin - tile.first, 0);
-  const std::int64_t end = std::min(row.end - tile.first, tile.count);
+  const auto [begin, end] = seen_in(tile, row);
   const std::int64_t v_stride = padded(op.v_head_dim);
   for (std::int64_t d = 0; d < v_stride; d += block) {
     Block pv;
@@ -105,9 +118,7 @@ void absorb(const Operands& op, const Tile& tile, const QueryRow& row, const flo
 float merge(const Operands& op, std::int64_t q_head, std::span<const Partial> splits, float* out) {
   const bool has_sink = !op.sinks.empty();
   const float sink = has_sink ? op.sinks[static_cast<std::size_t>(q_head)] : -infinity;
-  if (op.fault == Fault::last_split_dropped && splits.size() > 1) {
-    splits = splits.first(splits.size() - 1);
-  }
+  if (op.fault == Fault::last_split_dropped) splits = without_last(splits);
   float max = sink;
   for (const Partial& split : splits) max = std::max(max, split.max);
   const float shift = max == -infinity ? 0.0F : max;
@@ -124,8 +135,9 @@ float merge(const Operands& op, std::int64_t q_head, std::span<const Partial> sp
     }
   }
   if (has_sink) {
-    const auto copies =
-        op.fault == Fault::sink_in_every_split ? static_cast<float>(splits.size()) : 1.0F;
+    const auto used = std::count_if(splits.begin(), splits.end(),
+                                    [](const Partial& split) { return split.sum != 0; });
+    const float copies = op.fault == Fault::sink_in_every_split ? static_cast<float>(used) : 1.0F;
     denominator += copies * softmax_exp(sink - shift);
   }
   if (denominator == 0) return -infinity;

@@ -1,0 +1,130 @@
+#include "backends/faulty/faults.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "backends/registry.hpp"
+#include "backends/scalar/scalar_cases.hpp"
+
+namespace attest {
+namespace {
+
+/// A pool whose pages in use lie at its end: past 2^32 elements, so past 4 and 8 GiB in bf16.
+ScalarCase large_pool(Signature signature) {
+  ScalarCase c{.name = "LargePool", .signature = signature};
+  for (const ScalarCase& small : scalar_cases()) {
+    const bool plain = small.name == (signature == Signature::mla_decode ? "Verify" : "Plain");
+    if (small.signature == signature && plain) c.problem = small.problem;
+  }
+  Pool& pool = c.problem.pool;
+  const Model& m = c.problem.model;
+  pool.placement = Placement::high;
+  pool.num_pages = (std::int64_t{1} << 32) / (pool.page_size * m.num_kv_heads * m.head_dim) + 64;
+  return c;
+}
+
+/// The call with its lengths and tables in 32 bits, which a correct lowering does not use here.
+Call narrow(Call call) {
+  if (auto* const c = std::get_if<UnifiedCall>(&call)) c->seqused_k.meta.dtype = Dtype::int32;
+  if (auto* const c = std::get_if<ExtendCall>(&call)) c->req_to_token.meta.dtype = Dtype::int32;
+  return call;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+/// How the faulty kernel gives itself away, or an empty string.
+std::string evidence(const Backend& honest, const Backend& faulty, const Call& call,
+                     const TensorSource& source) {
+  const RunResult right = honest.run(call, source, {});
+  EXPECT_FALSE(right.raised) << *right.raised;
+  EXPECT_TRUE(right.damage.empty()) << right.damage.front();
+  const RunResult wrong = faulty.run(call, source, {});
+  if (wrong.raised) return "raised";
+  if (!wrong.damage.empty()) return "damage";
+  if (wrong.out.untouched != right.out.untouched) return "untouched";
+  return same_bits(wrong.out.values, right.out.values) ? "" : "values";
+}
+
+class Faulty : public testing::TestWithParam<std::string> {
+ protected:
+  const Backend& faulty() const { return *select_backends(GetParam()).front(); }
+  Signature signature() const { return faulty().capabilities().signature; }
+  const Backend& honest() const {
+    return *select_backends("scalar." + std::string(name(signature()))).front();
+  }
+};
+
+TEST_P(Faulty, DiffersFromTheHonestKernelOnSomeCase) {
+  for (const Poison poison : {Poison::nan, Poison::loud}) {
+    for (const ScalarCase& c : scalar_cases()) {
+      if (c.signature != signature()) continue;
+      const TensorSource source(c.problem, c.recipe, 11, {.poison = poison});
+      if (!evidence(honest(), faulty(), call_of(c, source), source).empty()) return;
+    }
+  }
+  const bool addresses_pages = signature() != Signature::decode;
+  ASSERT_TRUE(addresses_pages) << "the fault changes nothing on any case of its signature";
+  const ScalarCase c = large_pool(signature());
+  const TensorSource source(c.problem, c.recipe, 11);
+  EXPECT_NE(evidence(honest(), faulty(), narrow(call_of(c, source)), source), "")
+      << "the fault changes nothing on any case of its signature";
+}
+
+std::vector<std::string> runnable_faults() {
+  std::vector<std::string> list;
+  for (const ScalarBackend& backend : faulty_backends()) {
+    if (!backend.capabilities().isolate) list.emplace_back(backend.name());
+  }
+  return list;
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string text = info.param.substr(std::strlen("faulty-"));
+  text.resize(text.find('@'));
+  std::replace(text.begin(), text.end(), '.', '_');
+  return text;
+}
+INSTANTIATE_TEST_SUITE_P(Faults, Faulty, testing::ValuesIn(runnable_faults()), test_name);
+
+TEST(Faults, AreListedOnceWithASourceAndASentence) {
+  std::set<std::string_view> ids;
+  std::set<Fault> faults;
+  for (const KernelFault& fault : all_kernel_faults()) {
+    EXPECT_TRUE(ids.insert(fault.id).second) << fault.id;
+    EXPECT_TRUE(faults.insert(fault.fault).second) << fault.id;
+    EXPECT_FALSE(fault.says.empty() || fault.shows.empty() || fault.source.empty()) << fault.id;
+    EXPECT_FALSE(fault.signatures.empty()) << fault.id;
+    EXPECT_EQ(find_kernel_fault(fault.id), &fault);
+  }
+  EXPECT_EQ(find_kernel_fault("none"), nullptr);
+}
+
+// Offsets that wrap in int32 only do so when the array is int32: the published workaround.
+TEST(Faults, OfTheLengthsDtypeVanishWithInt64) {
+  const ScalarCase c = large_pool(Signature::unified);
+  const TensorSource source(c.problem, c.recipe, 12);
+  const Call wide = call_of(c, source);
+  for (const char* id : {"byte_offset_in_seqused_dtype", "element_offset_in_seqused_dtype"}) {
+    const std::string name = "faulty-" + std::string(id) + ".unified@cpu";
+    const Backend& faulty = *select_backends(name).front();
+    const Backend& honest = *select_backends("scalar.unified").front();
+    EXPECT_EQ(evidence(honest, faulty, wide, source), "") << id;
+    EXPECT_EQ(evidence(honest, faulty, narrow(wide), source), "values") << id;
+    EXPECT_TRUE(faulty.capabilities().length_dtype_reaches_offsets);
+  }
+}
+
+TEST(FaultsDeathTest, CrashKillsTheProcess) {
+  const ScalarCase c = scalar_cases().front();
+  const TensorSource source(c.problem, c.recipe, 1);
+  const Call call = call_of(c, source);
+  EXPECT_DEATH(select_backends("faulty-crash.unified").front()->run(call, source, {}), "");
+}
+
+}  // namespace
+}  // namespace attest
