@@ -40,6 +40,10 @@
 namespace attest {
 namespace {
 
+// As if every row had this many exact elements more: the mean of few squares scatters widely, and
+// one limit must serve every head size. 3 % of z at 128.
+constexpr double prior_elements = 8;
+
 /// What all elements of a row share.
 struct RowNoise {
   double p2, out2, weights2, sums2, tiny2, w2, few, bias;
@@ -109,7 +113,7 @@ RowStatistics row_statistics(const ErrorModel& model, const Expected& expected, 
     }
   }
   RowStatistics result;
-  result.z = got.empty() ? 0 : std::sqrt(squares / static_cast<double>(got.size()));
+  result.z = std::sqrt(squares / (static_cast<double>(got.size()) + prior_elements));
   result.has_gain = information > 0;
   if (result.has_gain) {
     result.gain_error = projection / information;

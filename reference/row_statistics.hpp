@@ -11,7 +11,8 @@ namespace attest {
 /// How far one (row, head) of an output lies from the exact one, in units of the error that
 /// independent roundings leave. Derived in row_statistics.cpp.
 struct RowStatistics {
-  double z = 0;  ///< rms over head_dim of err_i / sigma_i; infinity when an exact element is off
+  /// Root of sum (err_i / sigma_i)^2 / (v_head_dim + 8); infinity when an exact element is off.
+  double z = 0;
   double gain_error = 0;     ///< weighted regression of got on out, minus 1
   double gain_variance = 0;  ///< of that estimate for a correct kernel
   double gain_bias = 0;      ///< what pooling rows does not average out of it

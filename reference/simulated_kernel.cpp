@@ -82,12 +82,15 @@ class Row {
     const auto descale = static_cast<float>(model_.q_descale.value_or(1)) *
                          static_cast<float>(model_.k_descale.value_or(1));
     scores_.clear();
+    std::vector<float> x;
+    for (const double value : q) {
+      const auto single = static_cast<float>(value);
+      x.push_back(kernel_.round_scaled_q ? rounded(model_.q_dtype, single * scale, false) : single);
+    }
     for (std::int64_t j = 0; j < keys.count; ++j) {
       float s = 0;
-      for (std::size_t d = 0; d < q.size(); ++d) {
-        float x = static_cast<float>(q[d]);
-        if (kernel_.round_scaled_q) x = rounded(model_.q_dtype, x * scale, false);
-        s += x * keys.k[static_cast<std::size_t>(j) * q.size() + d];
+      for (std::size_t d = 0; d < x.size(); ++d) {
+        s += x[d] * keys.k[static_cast<std::size_t>(j) * x.size() + d];
       }
       s *= kernel_.round_scaled_q ? descale : descale * scale;
       const auto cap = static_cast<float>(meaning_.softcap);
