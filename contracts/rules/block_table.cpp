@@ -54,9 +54,9 @@ void is_wide_enough(const UnifiedCall& call, const Truth& truth, Report& report)
     if (call.seqused_k.recorded) keys = std::max(keys, call.seqused_k[i]);
     const std::int64_t needed = ceil_div(keys, call.k.size(1));
     if (needed <= width) continue;
-    report.add(entry("block_table", i), std::to_string(width) + " columns",
-               std::to_string(needed) + " for " + std::to_string(keys) + " keys in pages of " +
-                   std::to_string(call.k.size(1)));
+    report.add("block_table.shape[1]", std::to_string(width),
+               std::to_string(needed) + " for the " + std::to_string(keys) + " keys of request " +
+                   std::to_string(i) + " in pages of " + std::to_string(call.k.size(1)));
   }
 }
 
@@ -68,7 +68,7 @@ void has_room_for_the_drafts(const UnifiedCall& call, const Truth& truth, Report
   const std::int64_t slack = p.num_draft_tokens.value_or(p.max_new_tokens());
   const std::int64_t needed = ceil_div(p.context_len + slack, call.k.size(1));
   if (call.block_table.size(1) >= needed) return;
-  report.add("block_table", std::to_string(call.block_table.size(1)) + " columns",
+  report.add("block_table.shape[1]", std::to_string(call.block_table.size(1)),
              std::to_string(needed) + " for a context of " + std::to_string(p.context_len) +
                  " and " + std::to_string(slack) + " drafts");
 }
@@ -81,9 +81,10 @@ void ends_on_a_tile(const UnifiedCall& call, const Truth& truth, Report& report)
     const std::int64_t loaded = ceil_div(r.kv_len(), widest_tile) * widest_tile;
     const std::int64_t columns = ceil_div(loaded, page_size);
     if (!r.live || r.new_tokens == 0 || columns <= width) continue;
-    report.add(entry("block_table", i), std::to_string(width) + " columns",
-               std::to_string(columns) + ", up to the end of a " + std::to_string(widest_tile) +
-                   "-key tile");
+    report.add("block_table.shape[1]", std::to_string(width),
+               std::to_string(columns) + ", up to the end of the tile of " +
+                   std::to_string(widest_tile) + " with the last key of request " +
+                   std::to_string(i));
   }
 }
 
@@ -139,7 +140,8 @@ void report_page(const UnifiedCall& call, const Truth& truth, std::size_t i, std
   const std::int64_t page = truth.slots.slot(i, token) / call.k.size(1);
   report.add(entry("block_table", i, static_cast<std::size_t>(c)),
              std::to_string(call.block_table.at(i, static_cast<std::size_t>(c))),
-             std::to_string(page) + ", the page of token " + std::to_string(token));
+             std::to_string(page) + ", the page of token " + std::to_string(token) +
+                 " of request " + std::to_string(i));
 }
 
 void names_the_requests_pages(const UnifiedCall& call, const Truth& truth, Report& report) {

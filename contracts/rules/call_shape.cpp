@@ -14,7 +14,7 @@ std::int64_t batch_of(const Truth& truth) {
 void expect_rank(std::string_view name, const TensorMeta& tensor, std::size_t rank,
                  std::string_view dimensions, Report& report) {
   if (tensor.shape.size() == rank) return;
-  report.add(std::string(name), shape_text(tensor), std::string(dimensions));
+  report.add(std::string(name) + ".shape", shape_text(tensor), std::string(dimensions));
 }
 
 void expect_rank(std::string_view name, const IntArray& array, std::size_t rank, Report& report) {
@@ -46,7 +46,7 @@ void expect_entries(std::string_view name, const IntArray& array, std::int64_t e
                     std::string_view of, bool more, Report& report) {
   const std::int64_t got = array.size(0);
   if (got == entries || (more && got > entries)) return;
-  report.add(std::string(name), std::to_string(got) + " entries",
+  report.add(std::string(name) + ".shape[0]", std::to_string(got),
              std::to_string(entries) + std::string(of));
 }
 
@@ -74,14 +74,14 @@ void one_length_per_request(const MlaDecodeCall& c, const Truth& t, Report& repo
 
 void a_row_per_request(const UnifiedCall& c, const Truth& t, Report& report) {
   if (c.block_table.size(0) >= batch_of(t) && c.block_table.size(1) >= 1) return;
-  report.add("block_table", shape_text(c.block_table.meta),
+  report.add("block_table.shape", shape_text(c.block_table.meta),
              std::to_string(batch_of(t)) + " rows or more, one column or more");
 }
 
 void pages_alike(const UnifiedCall& c, const Truth&, Report& report) {
   for (std::size_t d = 0; d < 3; ++d) {
     if (c.k.size(d) == c.v.size(d) && c.k.size(d) >= 1) continue;
-    report.add("v", shape_text(c.v),
+    report.add("v.shape", shape_text(c.v),
                "k's pages, page size and heads, all at least 1: k is " + shape_text(c.k));
     return;
   }
@@ -89,7 +89,7 @@ void pages_alike(const UnifiedCall& c, const Truth&, Report& report) {
 
 void pages_alike(const MlaDecodeCall& c, const Truth&, Report& report) {
   if (c.kv_buffer.size(0) >= 1 && c.kv_buffer.size(1) == c.page_size && c.page_size >= 1) return;
-  report.add("kv_buffer", shape_text(c.kv_buffer),
+  report.add("kv_buffer.shape", shape_text(c.kv_buffer),
              "one page or more of page_size = " + std::to_string(c.page_size) + " tokens");
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 void expect_dtype(std::string_view tensor, Dtype got, Dtype expected, Report& report) {
   if (got == expected) return;
-  report.add(std::string(tensor), std::string(name(got)),
+  report.add(std::string(tensor) + ".dtype", std::string(name(got)),
              std::string(name(expected)) + ", the layer's");
 }
 
@@ -30,14 +30,15 @@ void are_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& repor
 
 void q_is_not_narrower(const UnifiedCall& call, const Truth&, Report& report) {
   if (!is_fp8(call.q.dtype) || is_fp8(call.k.dtype)) return;
-  report.add("q", std::string(name(call.q.dtype)),
+  report.add("q.dtype", std::string(name(call.q.dtype)),
              "16 bits or more over " + std::string(name(call.k.dtype)) + " keys");
 }
 
 void expect_int32(std::string_view array, const IntArray& values, Severity severity,
                   Report& report) {
   if (values.meta.dtype == Dtype::int32) return;
-  report.add(severity, std::string(array), std::string(name(values.meta.dtype)), "int32");
+  report.add(severity, std::string(array) + ".dtype", std::string(name(values.meta.dtype)),
+             "int32");
 }
 
 void index_arrays_are_int32(const UnifiedCall& call, const Truth&, Report& report) {

@@ -12,31 +12,40 @@ void divide_evenly(const UnifiedCall& call, const Truth&, Report& report) {
   const std::int64_t q_heads = call.q.size(1);
   const std::int64_t kv_heads = call.k.size(2);
   if (q_heads >= kv_heads && q_heads % kv_heads == 0) return;
-  report.add("q", std::to_string(q_heads) + " heads",
+  report.add("q.shape[1]", std::to_string(q_heads),
              "a multiple of the " + std::to_string(kv_heads) + " kv heads");
 }
 
-void expect_heads(std::string_view tensor, std::int64_t got, std::int64_t expected,
-                  std::string_view of, Report& report) {
-  if (got == expected) return;
-  report.add(std::string(tensor), std::to_string(got) + " heads",
-             std::to_string(expected) + std::string(of));
+void expect_q_heads(std::string_view tensor, const TensorMeta& meta, const Model& m,
+                    Report& report) {
+  if (meta.size(1) == m.num_q_heads) return;
+  report.add(std::string(tensor) + ".shape[1]", std::to_string(meta.size(1)),
+             std::to_string(m.num_q_heads) + ", the layer's q heads");
+}
+
+void expect_kv_heads(std::string_view tensor, const TensorMeta& meta, const Model& m,
+                     Report& report) {
+  const std::int64_t heads = distinct_heads(meta, 2);
+  if (heads == m.num_kv_heads) return;
+  report.add(std::string(tensor) + ".shape[2]",
+             std::to_string(meta.size(2)) +
+                 (heads == meta.size(2) ? "" : " with stride 0, which is one head"),
+             std::to_string(m.num_kv_heads) + ", the layer's kv heads");
 }
 
 void are_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
   const Model& m = truth.problem.model;
-  expect_heads("q", call.q.size(1), m.num_q_heads, ", the layer's q heads", report);
-  expect_heads("out", call.out.size(1), m.num_q_heads, ", the layer's q heads", report);
-  // One head expanded with stride 0 is one head.
-  expect_heads("k", distinct_heads(call.k, 2), m.num_kv_heads, ", the layer's kv heads", report);
-  expect_heads("v", distinct_heads(call.v, 2), m.num_kv_heads, ", the layer's kv heads", report);
+  expect_q_heads("q", call.q, m, report);
+  expect_q_heads("out", call.out, m, report);
+  expect_kv_heads("k", call.k, m, report);
+  expect_kv_heads("v", call.v, m, report);
 }
 
 void are_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& report) {
   const Model& m = truth.problem.model;
-  expect_heads("q", call.q.size(1), m.num_q_heads, ", the layer's q heads", report);
-  expect_heads("o", call.o.size(1), m.num_q_heads, ", the layer's q heads", report);
-  expect_heads("kv_buffer", call.kv_buffer.size(2), 1, ", the latent head", report);
+  expect_q_heads("q", call.q, m, report);
+  expect_q_heads("o", call.o, m, report);
+  expect_kv_heads("kv_buffer", call.kv_buffer, m, report);
 }
 
 void are_not_expanded(const UnifiedCall& call, const Truth&, Report& report) {
@@ -54,7 +63,7 @@ void are_not_expanded(const UnifiedCall& call, const Truth&, Report& report) {
 void fit_the_kernels(const MlaDecodeCall& call, const Truth&, Report& report) {
   const std::int64_t heads = call.q.size(1);
   if (heads >= 8 && heads <= 128 && heads % 8 == 0) return;
-  report.add("q", std::to_string(heads) + " heads", "a multiple of 8 up to 128");
+  report.add("q.shape[1]", std::to_string(heads), "a multiple of 8 up to 128");
 }
 
 constexpr Rule rules[] = {

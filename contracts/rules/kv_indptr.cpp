@@ -170,7 +170,7 @@ void have_no_slack(const MlaDecodeCall& call, const Truth& truth, Report& report
   if (!offsets_recorded(call, report)) return;
   const std::int64_t used = call.kv_indptr[truth.problem.requests.size()];
   if (call.kv_indices.size(0) <= used) return;
-  report.add("kv_indices", std::to_string(call.kv_indices.size(0)) + " entries",
+  report.add("kv_indices.shape[0]", std::to_string(call.kv_indices.size(0)),
              std::to_string(used) + ", the last entry of kv_indptr");
 }
 

@@ -63,7 +63,7 @@ void q_ends_with_the_offsets(const CallType& call, const Truth& truth, Report& r
   if (!offsets_recorded(call)) return;
   const std::int64_t end = last_offset(call, truth.problem.requests.size());
   if (end < 0 || call.q.size(0) <= end) return;
-  report.add("q", std::to_string(call.q.size(0)) + " rows",
+  report.add("q.shape[0]", std::to_string(call.q.size(0)),
              std::to_string(end) + ", the last query offset");
 }
 

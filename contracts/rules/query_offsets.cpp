@@ -63,8 +63,7 @@ void ends_at_the_last_row(const CallType& call, const Truth& truth, Report& repo
   const std::string where = entry(offsets.name, batch);
   if (end > offsets.q_rows) {
     report.add(Severity::fault, where, std::to_string(end),
-               std::to_string(problem.total_new_tokens()) + ", q has " +
-                   std::to_string(offsets.q_rows) + " rows");
+               std::to_string(offsets.q_rows) + " or less, the rows of q");
   } else if (end < needed) {
     report.add(where, std::to_string(end),
                std::to_string(problem.total_new_tokens()) + " = the new tokens of all requests");

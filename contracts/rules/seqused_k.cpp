@@ -33,14 +33,14 @@ bool narrow_past_2_gib(const UnifiedCall& call) {
 void is_int64_past_2_gib(const UnifiedCall& call, const Truth& truth, Report& report) {
   if (!narrow_past_2_gib(call)) return;
   report.add(truth.capabilities.length_dtype_reaches_offsets ? Severity::wrong : Severity::policy,
-             "seqused_k", std::string(name(call.seqused_k.meta.dtype)),
+             "seqused_k.dtype", std::string(name(call.seqused_k.meta.dtype)),
              "int64: the K/V storage is " + std::to_string(largest_storage(call)) +
                  " bytes, 2^31 or more");
 }
 
 void is_int64(const UnifiedCall& call, const Truth&, Report& report) {
   if (call.seqused_k.meta.dtype == Dtype::int64 || narrow_past_2_gib(call)) return;
-  report.add("seqused_k", std::string(name(call.seqused_k.meta.dtype)),
+  report.add("seqused_k.dtype", std::string(name(call.seqused_k.meta.dtype)),
              "int64, as the other call sites pass");
 }
 

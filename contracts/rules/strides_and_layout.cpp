@@ -37,7 +37,7 @@ template <class CallType>
 void q_holds_every_token(const CallType& call, const Truth& truth, Report& report) {
   const std::int64_t needed = truth.problem.total_new_tokens();
   if (call.q.size(0) >= needed) return;
-  report.add("q", std::to_string(call.q.size(0)) + " rows",
+  report.add("q.shape[0]", std::to_string(call.q.size(0)),
              std::to_string(needed) + " = the new tokens of all requests");
 }
 
@@ -45,7 +45,7 @@ template <class CallType>
 void out_holds_every_row(const CallType& call, const Truth&, Report& report) {
   const auto [name, out] = output_of(call);
   if (out.size(0) >= call.q.size(0)) return;
-  report.add(std::string(name), std::to_string(out.size(0)) + " rows",
+  report.add(std::string(name) + ".shape[0]", std::to_string(out.size(0)),
              std::to_string(call.q.size(0)) + ", one per row of q");
 }
 
@@ -70,7 +70,7 @@ template <class CallType>
 void out_rows_are_apart(const CallType& call, const Truth&, Report& report) {
   const auto [name, out] = output_of(call);
   if (rows_are_apart(out)) return;
-  report.add(std::string(name), "strides " + strides_text(out) + " for " + shape_text(out),
+  report.add(std::string(name) + ".strides", strides_text(out) + " for " + shape_text(out),
              "rows and heads that do not overlap");
 }
 
@@ -80,15 +80,16 @@ void head_sizes_are_the_layers(const CallType& call, const Truth& truth, Report&
               [&](std::string_view name, const TensorMeta& tensor, std::int64_t dim) {
                 const std::int64_t got = tensor.shape.back();
                 if (got == dim) return;
-                report.add(std::string(name), "head size " + std::to_string(got),
+                report.add(std::string(name) + ".shape[-1]", std::to_string(got),
                            std::to_string(dim) + ", the layer's");
               });
 }
 
 void head_size_is_one(const UnifiedCall& call, const Truth& truth, Report& report) {
-  if (truth.capabilities.distinct_v_head_dim || call.q.size(2) == call.v.size(3)) return;
-  report.add("v", "head size " + std::to_string(call.v.size(3)),
-             std::to_string(call.q.size(2)) + ", q's: this kernel takes one head size");
+  if (call.q.size(2) == call.v.size(3)) return;
+  report.add(truth.capabilities.distinct_v_head_dim ? Severity::policy : Severity::wrong,
+             "v.shape[3]", std::to_string(call.v.size(3)),
+             std::to_string(call.q.size(2)) + ", q's: AITER's kernel takes one head size");
 }
 
 template <class CallType>
@@ -105,7 +106,7 @@ void q_is_contiguous(const MlaDecodeCall& call, const Truth&, Report& report) {
   const TensorMeta dense = contiguous(call.q.dtype, call.q.shape);
   for (std::size_t d = 0; d < call.q.shape.size(); ++d) {
     if (call.q.shape[d] <= 1 || call.q.strides[d] == dense.strides[d]) continue;
-    report.add("q", "strides " + strides_text(call.q), strides_text(dense) + ", contiguous");
+    report.add("q.strides", strides_text(call.q), strides_text(dense) + ", contiguous");
     return;
   }
 }
@@ -113,8 +114,8 @@ void q_is_contiguous(const MlaDecodeCall& call, const Truth&, Report& report) {
 void expect_pool(std::string_view name, const TensorMeta& view, const Problem& problem,
                  const KvStrides& strides, std::int64_t dim, Report& report) {
   if (addresses_pool(view, problem, strides, dim)) return;
-  report.add(std::string(name), "strides " + strides_text(view) + " for " + shape_text(view),
-             "strides " + strides_text(paged_view(problem, strides, dim)) + " for pages of " +
+  report.add(std::string(name) + ".strides", strides_text(view) + " for " + shape_text(view),
+             strides_text(paged_view(problem, strides, dim)) + " for pages of " +
                  std::to_string(problem.pool.page_size));
 }
 
@@ -157,8 +158,9 @@ constexpr Rule rules[] = {
      .unified = head_sizes_are_the_layers<UnifiedCall>,
      .mla_decode = head_sizes_are_the_layers<MlaDecodeCall>},
     {.id = "head_dim.is_one_size",
-     .says = "q, k and v have one head size where the kernel takes only one",
-     .why = "it strides v and out by q's head size: v is over-read and rows of out overlap",
+     .says = "q, k and v have one head size",
+     .why = "AITER's kernel strides v and out by q's: v is over-read and rows of out overlap; "
+            "policy for kernels that take both sizes",
      .source = "sgl-project/sglang#38757",
      .unified = head_size_is_one},
     {.id = "layout.last_dimension_is_dense",

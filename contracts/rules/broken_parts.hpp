@@ -1,0 +1,63 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "contracts/rules/broken_calls.hpp"
+#include "contracts/signatures.hpp"
+#include "contracts/signatures/sample_problems.hpp"
+
+namespace attest {
+
+/// Lowers a problem, breaks the call, keeps both.
+class BrokenCalls {
+ public:
+  void unified(std::string_view rule, std::string_view story, const Problem& problem,
+               void (*broken)(UnifiedCall&)) {
+    add(rule, story, problem, lower_unified(problem, make_slot_map(problem)), broken);
+  }
+  void mla(std::string_view rule, std::string_view story, const Problem& problem,
+           void (*broken)(MlaDecodeCall&)) {
+    add(rule, story, problem, lower_mla_decode(problem, make_slot_map(problem)), broken);
+  }
+  /// The call is sound for `expressible`, but the layer or the scheduler wants `problem`.
+  void unsaid(std::string_view rule, std::string_view story, const Problem& problem,
+              const Problem& expressible) {
+    const SlotMap slots = make_slot_map(expressible);
+    const Signature signature = expressible.model.mla ? Signature::mla_decode : Signature::unified;
+    calls_.push_back({rule, story, problem,
+                      checked<Call>(rule, lower(signature, expressible, slots)), std::nullopt});
+  }
+  std::vector<BrokenCall> take() && { return std::move(calls_); }
+
+ private:
+  template <class CallType>
+  static CallType checked(std::string_view rule, const Lowered<CallType>& lowered) {
+    if (const auto* call = std::get_if<CallType>(&lowered)) return *call;
+    throw std::logic_error(std::string(rule) + ": " + std::get<Unsupported>(lowered).reason);
+  }
+  template <class CallType>
+  void add(std::string_view rule, std::string_view story, const Problem& problem,
+           const Lowered<CallType>& lowered, void (*broken)(CallType&)) {
+    CallType call = checked(rule, lowered);
+    const Call sound = call;
+    broken(call);
+    calls_.push_back({rule, story, problem, std::move(call), sound});
+  }
+
+  std::vector<BrokenCall> calls_;
+};
+
+void break_shapes(BrokenCalls& calls);
+void break_offsets_and_lengths(BrokenCalls& calls);
+void break_addresses(BrokenCalls& calls);
+void break_tensors(BrokenCalls& calls);
+void break_features(BrokenCalls& calls);
+
+/// Two requests that verify three and two drafts, the second shorter than a page.
+inline Problem uneven_verify() { return sample_problem(Mode::target_verify, {{35, 3}, {9, 2}}); }
+inline Problem mla_verify() { return sample_mla_problem(Mode::target_verify, {{18, 2}, {5, 2}}); }
+
+}  // namespace attest
