@@ -19,13 +19,12 @@ std::string row_fault(const Comparison& c, RowExpectation expect, std::int64_t r
   if (untouched) return "was never written";
   for (std::int64_t d = 0; d < c.got.dim; ++d) {
     const float x = c.got.values[c.got.index(row, head, d)];
+    const bool wrong = std::isnan(x) || (expect == RowExpectation::zero && x != 0);
+    if (!wrong) continue;
     std::ostringstream os;
-    if (std::isnan(x)) {
-      os << "element " << d << " is NaN";
-    } else if (expect == RowExpectation::zero && x != 0) {
-      os << "element " << d << " is " << x << ", must be 0";
-    }
-    if (!os.str().empty()) return os.str();
+    os << "element " << d << " is ";
+    std::isnan(x) ? os << "NaN" : os << x << ", must be 0";
+    return os.str();
   }
   return "";
 }
