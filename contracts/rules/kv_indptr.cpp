@@ -102,6 +102,7 @@ void name_existing_pages(const MlaDecodeCall& call, const Truth& truth, Report& 
 
 /// Whether `ids` are the slots of the request's first tokens, page by page without branches.
 bool are_slots_of(std::span<const std::int64_t> ids, const SlotMap& slots, std::size_t i) {
+  if (slots.page_size == 1) return std::equal(ids.begin(), ids.end(), slots.pages[i].begin());
   const auto page_size = static_cast<std::size_t>(slots.page_size);
   std::int64_t different = 0;
   for (std::size_t first = 0; first < ids.size(); first += page_size) {
