@@ -75,6 +75,36 @@ void is_the_last_key(const DecodeCall& c, const Truth& truth, Report& report) {
   }
 }
 
+/// Slots that padded rows store into, ascending, each with its row.
+std::vector<std::pair<std::int64_t, std::size_t>> padded_stores(const DecodeCall& c,
+                                                                const Truth& truth) {
+  std::vector<std::pair<std::int64_t, std::size_t>> stores;
+  for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
+    if (!truth.problem.requests[i].live) stores.emplace_back(c.loc[i], i);
+  }
+  std::sort(stores.begin(), stores.end());
+  return stores;
+}
+
+void leaves_live_keys_alone(const DecodeCall& c, const Truth& truth, Report& report) {
+  if (!stores(c, report)) return;
+  const auto padded = padded_stores(c, truth);
+  const std::int64_t size = truth.slots.page_size;
+  for (std::size_t i = 0; i < truth.problem.requests.size() && !padded.empty(); ++i) {
+    const Request& r = truth.problem.requests[i];
+    for (std::int64_t t = 0; r.live && t < r.kv_len(); t += size) {
+      const std::int64_t first = truth.slots.pages[i][static_cast<std::size_t>(t / size)] * size;
+      const std::int64_t last = first + std::min(size, r.kv_len() - t);
+      auto hit = std::lower_bound(padded.begin(), padded.end(), std::pair{first, std::size_t{0}});
+      for (; first >= 0 && hit != padded.end() && hit->first < last; ++hit) {
+        report.add(entry("loc", static_cast<std::int64_t>(hit->second)), std::to_string(hit->first),
+                   "a slot no live request reads; it holds token " +
+                       std::to_string(t + hit->first - first) + " of request " + std::to_string(i));
+      }
+    }
+  }
+}
+
 constexpr Rule rules[] = {
     {.id = "loc.names_a_slot_of_the_pool",
      .says = "loc[i] is a slot of k_buffer, in padded rows too",
@@ -94,6 +124,12 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang sgl-kernel/csrc/cpu/decode.cpp, decode_set_kv_buffer",
      .severity = Severity::wrong,
      .decode = is_distinct},
+    {.id = "loc.leaves_live_keys_alone",
+     .says = "padded rows store into slots that no live request holds",
+     .why = "a padded row stores its key like any other: into a live slot, it destroys that token",
+     .source = "sgl-project/sglang memory_pool.py: slot 0 is kept for padded tokens",
+     .severity = Severity::wrong,
+     .decode = leaves_live_keys_alone},
     {.id = "loc.is_the_last_visible_cell",
      .says = "the cell at encoder_lens[i] + seq_lens[i] - 1 of the row is loc[i]",
      .why = "seq_lens includes the token the call stores; otherwise the row attends a stale slot "

@@ -16,8 +16,8 @@ std::size_t batch(const Truth& truth) { return truth.problem.requests.size(); }
 
 template <class CallType>
 bool table_recorded(const CallType& c, Report& report) {
-  return recorded(c.req_pool_indices, "req_pool_indices", report) &&
-         recorded(c.req_to_token, "req_to_token", report);
+  const bool rows = recorded(c.req_pool_indices, "req_pool_indices", report);
+  return recorded(c.req_to_token, "req_to_token", report) && rows;
 }
 
 template <class CallType>

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "contracts/rules.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
 
@@ -111,33 +112,62 @@ void damage(IntArray& array) {
   array.values[at] = *rc::gen::element<std::int64_t>(-1, 0, 1, 7, 1000, 1 << 20, top, -top);
 }
 
-TEST(CpuRoundTrip, DamagedExtendCallsAreReadWithoutHarm) {
-  EXPECT_TRUE(rc::check("read(damaged)", [] {
+/// Reads and checks a damaged call. One that means something else must be rejected.
+void check_damaged(const Call& call, const Problem& p, const SlotMap& slots) {
+  const Attended truth = attended(p);
+  const Attended got = read(call, p, slots);
+  const Report report = check(call, Truth{p, slots});
+  const auto d = difference(truth, got);
+  if (d && !report.rejects()) RC_FAIL(*d);
+}
+
+TEST(CpuRoundTrip, DamagedExtendCallsThatMeanSomethingElseAreRejected) {
+  EXPECT_TRUE(rc::check("check(damaged)", [] {
     const Problem p = draw_extend();
+    RC_LOG() << describe(p);
     const SlotMap slots = make_slot_map(p);
     Lowered<ExtendCall> lowered = lower_extend(p, slots);
     auto& call = std::get<ExtendCall>(lowered);
-    for (std::int64_t n = draw(1, 3); n > 0; --n) {
+    for (std::int64_t n = draw(0, 2); n > 0; --n) {
       damage(**rc::gen::element(&call.seq_lens, &call.extend_seq_lens, &call.extend_start_loc,
                                 &call.req_pool_indices, &call.req_to_token));
     }
     if (maybe()) call.max_len_extend = draw(-2, 2000);
-    if (call.tree_mask && maybe()) call.tree_mask->values.resize(5);
-    RC_ASSERT(read(call, p, slots).rows.size() == attended(p).rows.size());
+    if (maybe()) call.sliding_window_size = draw(-1, 30);
+    if (call.tree_mask && maybe()) damage(*call.tree_mask);
+    if (call.encoder_lens && maybe()) damage(*call.encoder_lens);
+    check_damaged(call, p, slots);
   }));
 }
 
-TEST(CpuRoundTrip, DamagedDecodeCallsAreReadWithoutHarm) {
-  EXPECT_TRUE(rc::check("read(damaged)", [] {
+TEST(CpuRoundTrip, DamagedDecodeCallsThatMeanSomethingElseAreRejected) {
+  EXPECT_TRUE(rc::check("check(damaged)", [] {
     const Problem p = draw_decode();
+    RC_LOG() << describe(p);
     const SlotMap slots = make_slot_map(p);
     Lowered<DecodeCall> lowered = lower_decode(p, slots);
     auto& call = std::get<DecodeCall>(lowered);
-    for (std::int64_t n = draw(1, 3); n > 0; --n) {
+    for (std::int64_t n = draw(0, 2); n > 0; --n) {
       damage(**rc::gen::element(&call.seq_lens, &call.loc, &call.req_pool_indices,
                                 &call.req_to_token));
     }
-    RC_ASSERT(read(call, p, slots).rows.size() == attended(p).rows.size());
+    if (maybe()) call.sliding_window_size = draw(-1, 30);
+    if (call.encoder_lens && maybe()) damage(*call.encoder_lens);
+    check_damaged(call, p, slots);
+  }));
+}
+
+TEST(CpuRoundTrip, NoRuleRejectsWhatLowerMakes) {
+  EXPECT_TRUE(rc::check("check(lower(p))", [] {
+    const bool extend = maybe();
+    const Problem p = extend ? draw_extend() : draw_decode();
+    RC_LOG() << describe(p);
+    const SlotMap slots = make_slot_map(p);
+    const Lowered<Call> call = lower(extend ? Signature::extend : Signature::decode, p, slots);
+    const Report report = check(std::get<Call>(call), Truth{p, slots});
+    for (const Finding& finding : report.findings()) {
+      if (rejects(finding.severity)) RC_FAIL(to_string(finding));
+    }
   }));
 }
 
