@@ -42,6 +42,16 @@ std::int64_t draw_kv_len(Draw& draw, std::int64_t page_size, std::int64_t new_to
   return std::clamp(length, new_tokens, std::max(new_tokens, limit));
 }
 
+/// AITER's MLA kernels: code objects exist for powers of two, and up to 4 with 16-bit q over an fp8
+/// cache (ROCm/aiter#2720, #4752); other lengths up to 8 run, on the next kernel up.
+std::int64_t draw_mla_length(Draw& draw, const Model& model, const GeneratorOptions& options) {
+  const bool fp8_cache_only = is_fp8(model.kv_dtype) && !is_fp8(model.q_dtype);
+  const std::int64_t longest = std::min<std::int64_t>(fp8_cache_only ? 4 : 8, options.max_kv);
+  const std::int64_t length =
+      draw.chance(80) ? draw.pick<std::int64_t>({1, 2, 4, 8}) : draw.between(1, 8);
+  return std::min(length, longest);
+}
+
 std::int64_t draw_new_tokens(Draw& draw, const BatchPlan& plan, std::int64_t max_kv) {
   switch (plan.mode) {
     case Mode::target_verify:
@@ -115,7 +125,7 @@ void add_encoder(Draw& draw, const GeneratorOptions& options, const BatchPlan& p
 
 /// One request per branch: the branches of a request share its committed keys and own their drafts.
 void draw_branches(Draw& draw, const GeneratorOptions& options, Problem& problem) {
-  problem.topk = draw.pick<std::int64_t>({1, 1, 2, 4});
+  problem.topk = std::min(draw.pick<std::int64_t>({1, 1, 2, 4}), options.max_requests);
   problem.draft_step = draw.between(0, 3);
   problem.num_draft_tokens = 4;
   const std::int64_t bases =
@@ -143,7 +153,10 @@ void draw_plain(Draw& draw, const GeneratorOptions& options, const BatchPlan& pl
                 Problem& problem) {
   const std::int64_t count = draw.between(1, options.max_requests);
   const std::int64_t budget = budget_per_request(draw, options, count);
-  const std::int64_t equal = draw_new_tokens(draw, plan, options.max_kv);
+  const bool drafts = plan.mode == Mode::target_verify || plan.mode == Mode::draft_extend_v2;
+  const std::int64_t equal = problem.model.mla && drafts
+                                 ? draw_mla_length(draw, problem.model, options)
+                                 : draw_new_tokens(draw, plan, options.max_kv);
   for (std::int64_t i = 0; i < count; ++i) {
     Request request;
     request.sequence = i + 1;
@@ -155,7 +168,6 @@ void draw_plain(Draw& draw, const GeneratorOptions& options, const BatchPlan& pl
     problem.requests.push_back(request);
   }
   if (plan.tree) problem.topk = draw.between(2, 4);
-  const bool drafts = plan.mode == Mode::target_verify || plan.mode == Mode::draft_extend_v2;
   if (!drafts) return;
   // The server argument: what start-up configured, not what this batch holds, unless one length is
   // the kernel's contract.

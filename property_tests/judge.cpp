@@ -4,6 +4,7 @@
 
 #include "contracts/rules.hpp"
 #include "property_tests/diagnose.hpp"
+#include "property_tests/isolated_backend.hpp"
 #include "property_tests/launch_pair.hpp"
 #include "property_tests/null_oracles.hpp"
 
@@ -120,7 +121,9 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
   const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
   const Attended meaning = attended(c.problem);
   if (options.before_launch) options.before_launch(judgement.repro);
-  const Launched launched = launch(c, *call, source, meaning, backend, options);
+  const IsolatedBackend isolated(backend, options.worker, options.time_limit);
+  const Backend& launcher = backend.capabilities().isolate ? isolated : backend;
+  const Launched launched = launch(c, *call, source, meaning, launcher, options);
   if (launched.result) copy_account(*launched.result, judgement);
   if (launched.ended) return say(judgement, *launched.ended, launched.reason);
   const Expected expected = expectation(meaning, source, backend, options);

@@ -4,6 +4,8 @@
 #include <new>
 #include <system_error>
 
+#include "property_tests/isolated_backend.hpp"
+
 namespace attest {
 namespace {
 
@@ -17,6 +19,10 @@ Launched launch_once(const Call& call, const TensorSource& source, const Backend
     throw;
   } catch (const std::system_error&) {
     throw;  // the harness's own machine: address space, files
+  } catch (const WorkerHung& error) {
+    launched.ended = Verdict::hung;
+    launched.reason = error.what();
+    return launched;
   } catch (const std::exception& error) {
     launched.ended = Verdict::crashed;
     launched.reason = error.what();

@@ -79,10 +79,11 @@ RowAnswer previous_request(const Agreed& agreed, std::int64_t row) {
 
 RowAnswer last_key_ignored(const Agreed& agreed, std::int64_t row) {
   std::vector<KeyRun> keys = truth(agreed, row).keys;
-  if (truth(agreed, row).visible() < 2 || keys.empty()) return std::nullopt;
+  if (truth(agreed, row).visible() < 2) return std::nullopt;
   const auto newest = std::max_element(
       keys.begin(), keys.end(),
       [](const KeyRun& a, const KeyRun& b) { return a.first + a.count < b.first + b.count; });
+  if (newest->first < 0) ++newest->first;  // encoder token j stands at position -1 - j
   --newest->count;
   return row_with_keys(agreed, row, std::move(keys));
 }

@@ -61,17 +61,13 @@ std::int64_t size_of_features(const Case& c) {
   return 20 * std::count(present.begin(), present.end(), true);
 }
 
-std::int64_t spare_pages(const Problem& problem) {
-  return std::max<std::int64_t>(0, problem.pool.num_pages - pages_needed(problem));
-}
-
 }  // namespace
 
-std::int64_t size_of(const Case& c) {
+CaseSize size_of(const Case& c) {
   const Model& m = c.problem.model;
   const std::int64_t model = 3 * (m.num_q_heads + m.num_kv_heads) + m.head_dim + m.v_head_dim;
-  const std::int64_t pool = c.problem.pool.page_size + spare_pages(c.problem);
-  return size_of_requests(c.problem) + model + pool + size_of_features(c);
+  return {size_of_requests(c.problem) + model + c.problem.pool.page_size + size_of_features(c),
+          c.problem.pool.num_pages};
 }
 
 Proposals::Proposals(const Case& from) : from_(from), size_(size_of(from)) {

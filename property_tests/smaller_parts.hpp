@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -7,6 +8,15 @@
 #include "property_tests/case.hpp"
 
 namespace attest {
+
+/// What every step of smaller() lowers, lexicographically and with both parts >= 0: shrinking ends.
+/// The pool comes last, so that a shorter request is smaller although it leaves more pages free.
+struct CaseSize {
+  std::int64_t batch = 0;  ///< tokens, heads, dims, features
+  std::int64_t pages = 0;  ///< of the pool
+  auto operator<=>(const CaseSize&) const = default;
+};
+CaseSize size_of(const Case& c);
 
 /// Collects the candidates of smaller(). Only cases that are legal and of smaller size are kept, so
 /// a proposal may be careless about rules it does not know. Not for use elsewhere.
@@ -29,13 +39,10 @@ class Proposals {
 
  private:
   const Case& from_;
-  std::int64_t size_;
+  CaseSize size_;
   bool legal_ = true;  ///< the original's lowering breaks no rejecting rule
   std::vector<Case> kept_;
 };
-
-/// A whole number >= 0 that every step of smaller() lowers: shrinking ends.
-std::int64_t size_of(const Case& c);
 
 // The proposals, in the order they are made: smaller_batch.cpp, then smaller_model.cpp.
 void propose_fewer_requests(Proposals& proposals);

@@ -1,0 +1,183 @@
+#include "property_tests/generators.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "contracts/rules.hpp"
+#include "property_tests/null_oracles.hpp"
+
+namespace attest {
+namespace {
+
+class Generators : public testing::TestWithParam<std::string> {
+ protected:
+  GeneratorOptions options() const {
+    GeneratorOptions options;
+    options.signature = *signature_from_name(GetParam());
+    return options;
+  }
+  Capabilities capabilities() const { return {.signature = *signature_from_name(GetParam())}; }
+};
+
+std::vector<std::string> signature_names() {
+  std::vector<std::string> names;
+  for (const Signature signature : all_signatures) names.emplace_back(name(signature));
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Generators, testing::ValuesIn(signature_names()),
+                         [](const auto& info) { return info.param; });
+
+constexpr std::uint64_t many = 3000;
+
+TEST_P(Generators, AreAPureFunctionOfSeedAndIndex) {
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const Case a = generate(7, i, options());
+    const Case b = generate(7, i, options());
+    EXPECT_EQ(a.problem, b.problem);
+    EXPECT_EQ(a.seed, b.seed);
+    EXPECT_EQ(a.recipe, b.recipe);
+    EXPECT_NE(a.problem, generate(8, i, options()).problem);
+    EXPECT_NE(a.problem, generate(7, i + 1, options()).problem);
+  }
+}
+
+TEST_P(Generators, DrawOnlyLegalProblemsThatLowerToCleanCalls) {
+  for (std::uint64_t i = 0; i < many; ++i) {
+    const Case c = generate(1, i, options());
+    ASSERT_EQ(problem_error(c.problem), std::nullopt) << c.origin << ' ' << describe(c.problem);
+    const SlotMap slots = make_slot_map(c.problem);
+    const auto call = call_of(c, slots);
+    ASSERT_TRUE(std::holds_alternative<Call>(call))
+        << c.origin << ' ' << describe(c.problem) << ": " << std::get<Unsupported>(call).reason;
+    const Report report = check(std::get<Call>(call), {c.problem, slots, capabilities()});
+    ASSERT_FALSE(report.rejects())
+        << c.origin << ' ' << describe(c.problem) << ": " << to_string(report.findings().front());
+  }
+}
+
+TEST_P(Generators, DrawProblemsWhoseCallsReadBackAsTheyWereMeant) {
+  for (std::uint64_t i = 0; i < many; ++i) {
+    const Case c = generate(2, i, options());
+    const SlotMap slots = make_slot_map(c.problem);
+    const auto call = call_of(c, slots);
+    ASSERT_TRUE(std::holds_alternative<Call>(call));
+    const Attended meaning = attended(c.problem);
+    const auto differs = difference(meaning, read(std::get<Call>(call), c.problem, slots));
+    ASSERT_EQ(differs, std::nullopt) << c.origin << ' ' << describe(c.problem);
+  }
+}
+
+TEST_P(Generators, NeverPlaceABatchWhereTheTableIsTheIdentity) {
+  for (std::uint64_t i = 0; i < many; ++i) {
+    const Case c = generate(3, i, options());
+    EXPECT_FALSE(has_identity_table(c.problem, make_slot_map(c.problem))) << c.origin;
+  }
+}
+
+TEST_P(Generators, StayWithinTheLimitsTheyAreGiven) {
+  GeneratorOptions small = options();
+  small.max_kv = 96;
+  small.max_requests = 2;
+  for (std::uint64_t i = 0; i < many; ++i) {
+    const Case c = generate(4, i, small);
+    EXPECT_LE(c.problem.max_kv_len(), 96) << c.origin;
+    EXPECT_LE(c.problem.requests.size(), 2U) << c.origin;
+    EXPECT_THAT(c.origin, testing::HasSubstr("--max-kv 96 --max-requests 2"));
+  }
+}
+
+TEST_P(Generators, AskOnlyForWhatTheBackendClaims) {
+  Capabilities little = capabilities();
+  little.window = little.softcap = little.sinks = little.tree_mask = false;
+  little.distinct_v_head_dim = false;
+  GeneratorOptions limited = options();
+  limited.capabilities = &little;
+  for (std::uint64_t i = 0; i < many; ++i) {
+    const Case c = generate(5, i, limited);
+    const Model& m = c.problem.model;
+    EXPECT_EQ(m.q_dtype, Dtype::bf16) << c.origin;
+    EXPECT_EQ(m.kv_dtype, Dtype::bf16) << c.origin;
+    EXPECT_FALSE(m.window || m.softcap > 0 || m.sinks) << c.origin;
+    EXPECT_TRUE(m.mla || m.head_dim == m.v_head_dim) << c.origin;
+    EXPECT_THAT(features_of(c), testing::Not(testing::Contains("tree"))) << c.origin;
+  }
+}
+
+std::map<std::string, int> shares(const GeneratorOptions& options) {
+  std::map<std::string, int> counts;
+  for (std::uint64_t i = 0; i < many; ++i) {
+    const Case c = generate(6, i, options);
+    for (const std::string& word : features_of(c)) ++counts[word];
+    const bool uneven = std::any_of(
+        c.problem.requests.begin(), c.problem.requests.end(),
+        [&](const Request& r) { return r.new_tokens != c.problem.requests[0].new_tokens; });
+    if (c.problem.mode == Mode::target_verify && c.problem.requests.size() > 1) {
+      ++counts[uneven ? "verify, uneven" : "verify, equal"];
+    }
+  }
+  return counts;
+}
+
+TEST_P(Generators, MeetEveryFeatureOfTheSignature) {
+  const std::map<std::string, std::vector<std::string>> wanted = {
+      {"unified",
+       {"decode",
+        "extend",
+        "mixed",
+        "target_verify",
+        "draft_extend_v2",
+        "draft_decode",
+        "uneven",
+        "window",
+        "softcap",
+        "sinks",
+        "mha",
+        "mqa",
+        "gqa",
+        "shared prefix",
+        "padded rows",
+        "nothing committed",
+        "evicted pages",
+        "strided pool",
+        "narrower v",
+        "draft branches",
+        "page 1",
+        "page 16",
+        "page 48",
+        "page 64",
+        "page 128",
+        "fp8_e4m3fn kv",
+        "fp8_e4m3fnuz kv",
+        "f16 kv",
+        "normal",
+        "recall",
+        "needle",
+        "features"}},
+      {"extend",
+       {"extend", "mixed", "target_verify", "draft_extend_v2", "uneven", "window", "softcap",
+        "sinks", "tree", "encoder", "shared prefix", "padded rows", "nothing committed",
+        "narrower v", "mha", "gqa", "f16 kv", "page 1", "page 16"}},
+      {"decode",
+       {"decode", "draft_decode", "draft branches", "window", "softcap", "sinks", "encoder", "mla",
+        "padded rows", "nothing committed", "shared prefix", "narrower v"}},
+      {"mla_decode",
+       {"decode", "target_verify", "draft_extend_v2", "mla", "shared prefix", "padded rows",
+        "fp8_e4m3fn kv", "nothing committed", "page 1", "page 64"}}};
+  const auto counts = shares(options());
+  for (const std::string& word : wanted.at(GetParam())) {
+    EXPECT_GE(counts.count(word) ? counts.at(word) : 0, static_cast<int>(many) / 200) << word;
+  }
+}
+
+TEST(GeneratorDefaults, MakeUnevenVerifyLengthsTheRule) {
+  auto counts = shares({.signature = Signature::unified});
+  EXPECT_GT(counts["verify, uneven"], 2 * counts["verify, equal"]);
+  EXPECT_GT(counts["verify, equal"], 0);
+}
+
+}  // namespace
+}  // namespace attest
