@@ -1,0 +1,175 @@
+#include "backends/amx/amx_backend.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "backends/amx/call_arguments.hpp"
+#include "backends/amx/kernels.hpp"
+#include "backends/profiles.hpp"
+#include "backends/scalar/call_shape.hpp"
+
+namespace attest::amx {
+namespace {
+
+Capabilities capabilities_of(Signature signature) {
+  Capabilities can;
+  can.signature = signature;
+  can.tree_mask = signature == Signature::extend;
+  return can;
+}
+
+void install_once(Engine engine) {
+  static std::once_flag once;
+  std::call_once(once, [engine] { install(engine); });
+}
+
+/// Threads cost more than they bring below about this many multiply-adds.
+constexpr double threads_pay = 5e7;
+
+int thread_count(const RunOptions& options, double multiply_adds) {
+  if (options.threads > 0) return std::min(options.threads, 1024);
+  if (multiply_adds < threads_pay) return 1;
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+double work_of(const KernelArguments& args, std::int64_t rows) {
+  double keys = 0;
+  for (std::int64_t i = 0; i < args.batch; ++i) keys += static_cast<double>(args.seq_lens[i]);
+  return keys * static_cast<double>(std::max<std::int64_t>(rows / args.batch, 1)) *
+         static_cast<double>(args.num_q_heads * (args.shape.head_dim + args.shape.v_head_dim));
+}
+
+void note(const KernelOutcome& outcome, RunResult& result) {
+  result.counters["tile_loads"] = static_cast<std::int64_t>(outcome.loads);
+  result.counters["tile_dots"] = static_cast<std::int64_t>(outcome.dots);
+  result.counters["tile_bytes"] = static_cast<std::int64_t>(outcome.bytes_loaded);
+  if (outcome.zero_strides > 0) {
+    result.lints.push_back(std::to_string(outcome.zero_strides) + " tile loads with stride 0");
+  }
+  if (outcome.reads_before_write > 0) {
+    result.lints.push_back(std::to_string(outcome.reads_before_write) +
+                           " tiles read before they were written");
+  }
+  result.raised = outcome.raised;
+}
+
+RunResult run_extend(const ExtendCall& call, const TensorSource& source,
+                     const RunOptions& options) {
+  check_extend(call);
+  Launch launch(source, call.q_extend, call.k_buffer, call.v_buffer, call.o_extend,
+                Stored::committed_and_new, options.sentinel);
+  ExtendArguments args;
+  launch.common(args, call.req_to_token, call.req_pool_indices, call.seq_lens, call.encoder_lens,
+                call.sinks);
+  args.q = {reinterpret_cast<const Bf16*>(launch.q.data()), call.q_extend.stride(0),
+            call.q_extend.stride(1)};
+  args.shape.scale = static_cast<float>(call.sm_scale);
+  args.shape.softcap = static_cast<float>(call.logit_cap);
+  args.cross_attention = call.is_cross_attn;
+  args.window = std::max<std::int64_t>(call.sliding_window_size, 0);
+  if (!call.is_cross_attn) {
+    args.k_new = launch.new_rows(*call.k_extend, false);
+    args.v_new = launch.new_rows(*call.v_extend, true);
+  }
+  args.extend_seq_lens = call.extend_seq_lens.values.data();
+  args.extend_start_loc = call.extend_start_loc.values.data();
+  args.max_len = call.max_len_extend;
+  std::vector<std::uint8_t> mask;
+  if (call.tree_mask) {
+    for (const std::int64_t entry : call.tree_mask->values) mask.push_back(entry != 0 ? 1 : 0);
+    args.tree_mask = mask.data();
+  }
+  args.threads = thread_count(options, work_of(args, call.q_extend.size(0)));
+  RunResult result;
+  note(extend(args), result);
+  launch.collect(result.out, result.damage);
+  result.form = "extend";
+  return result;
+}
+
+RunResult run_decode(const DecodeCall& call, const TensorSource& source,
+                     const RunOptions& options) {
+  check_decode(call);
+  Launch launch(source, call.query, call.k_buffer, call.v_buffer, call.output, Stored::committed,
+                options.sentinel);
+  if (call.key) {
+    launch.store(*call.key, false, call.loc.values);
+    if (launch.v_pool) launch.store(*call.value, true, call.loc.values);
+  }
+  DecodeArguments args;
+  launch.common(args, call.req_to_token, call.req_pool_indices, call.seq_lens, call.encoder_lens,
+                call.sinks);
+  args.q = {reinterpret_cast<const Bf16*>(launch.q.data()), call.query.stride(0),
+            call.query.stride(1)};
+  args.shape.scale = static_cast<float>(call.sm_scale);
+  args.shape.softcap = static_cast<float>(call.logit_cap);
+  args.cross_attention = call.is_cross_attn;
+  args.window = std::max<std::int64_t>(call.sliding_window_size, 0);
+  args.splits = options.kv_splits > 0 ? options.kv_splits : call.attn_logits.size(2);
+  args.threads = thread_count(options, work_of(args, args.batch));
+  RunResult result;
+  note(decode(args), result);
+  launch.collect(result.out, result.damage);
+  result.form = "split " + std::to_string(args.splits);
+  return result;
+}
+
+}  // namespace
+
+const Choice& process_engine() {
+  static const Choice choice = choose(std::getenv("ATTEST_AMX"));
+  return choice;
+}
+
+AmxBackend::AmxBackend(Signature signature, Engine engine)
+    : name_("amx." + std::string(attest::name(signature)) + "@" + std::string(amx::name(engine))),
+      says_(std::string("AMX tile kernel, ") +
+            (engine == Engine::native   ? "tiles of the CPU"
+             : engine == Engine::patch  ? "tiles emulated, instructions patched"
+                                        : "tiles emulated, every instruction trapped")),
+      engine_(engine),
+      capabilities_(capabilities_of(signature)),
+      profile_(&built_in_profile("amx." + std::string(attest::name(signature)), "tiles")) {}
+
+Answer AmxBackend::available() const {
+  const Choice& choice = process_engine();
+  if (choice.engine == engine_) return {};
+  if (choice.engine == Engine::off) return Answer::no(choice.reason);
+  std::string reason = "this process runs AMX as " + std::string(amx::name(choice.engine)) + " (" +
+                       choice.reason + ")";
+  if (engine_ != Engine::native) {
+    reason += "; ATTEST_AMX=" + std::string(amx::name(engine_)) + " selects this engine";
+  }
+  return Answer::no(std::move(reason));
+}
+
+Answer AmxBackend::supports(const Call& call) const { return addressable(call, capabilities_); }
+
+RunResult AmxBackend::run(const Call& call, const TensorSource& source,
+                          const RunOptions& options) const {
+  for (const Answer& answer : {available(), supports(call)}) {
+    if (!answer) throw BackendError(name_ + ": " + answer.reason);
+  }
+  install_once(engine_);
+  try {
+    RunResult result = std::holds_alternative<ExtendCall>(call)
+                           ? run_extend(std::get<ExtendCall>(call), source, options)
+                           : run_decode(std::get<DecodeCall>(call), source, options);
+    result.engine = std::string(amx::name(engine_));
+    return result;
+  } catch (const Refusal& refusal) {
+    RunResult result;
+    result.raised = refusal.what();
+    result.engine = std::string(amx::name(engine_));
+    return result;
+  } catch (const std::system_error& error) {
+    throw BackendError(name_ + ": " + error.what());
+  } catch (const std::invalid_argument& error) {
+    throw BackendError(name_ + ": " + error.what());
+  }
+}
+
+}  // namespace attest::amx
