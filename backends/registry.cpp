@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/amx/amx_backend.hpp"
 #include "backends/faulty/faults.hpp"
 #include "backends/scalar/scalar_backend.hpp"
 
@@ -21,6 +22,13 @@ std::vector<const Backend*> list_of_all() {
   static const ScalarBackend mla_decode("scalar", Signature::mla_decode,
                                         "the same behind AITER's MLA decode call");
   std::vector<const Backend*> list = {&unified, &extend, &decode, &mla_decode};
+  // Built on first use, like the others: their profiles are read then.
+  using amx::Engine;
+  for (const Engine engine : {Engine::native, Engine::patch, Engine::trap}) {
+    for (const Signature signature : {Signature::extend, Signature::decode}) {
+      list.push_back(new amx::AmxBackend(signature, engine));
+    }
+  }
   for (const ScalarBackend& faulty : faulty_backends()) list.push_back(&faulty);
   return list;
 }
