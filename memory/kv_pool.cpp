@@ -91,6 +91,13 @@ std::int64_t KvPool::before_bytes() const { return state_->memory->before_bytes(
 std::int64_t KvPool::span_bytes() const { return state_->contents.layout().span_bytes(); }
 bool KvPool::sparse() const { return state_->memory->sparse(); }
 
+bool KvPool::writable(std::int64_t offset, std::int64_t bytes) const {
+  const std::span<const ByteRange> ranges = state_->memory->writable();
+  return std::any_of(ranges.begin(), ranges.end(), [&](const ByteRange& range) {
+    return offset >= range.begin && offset + bytes <= range.end;
+  });
+}
+
 std::optional<std::string> KvPool::damage(std::span<const std::int64_t> written_slots) const {
   const State& s = *state_;
   const std::vector<ByteRange> written = s.rows_of(written_slots);

@@ -49,6 +49,9 @@ class KvPool {
   std::int64_t before_bytes() const;
   std::int64_t span_bytes() const;
   bool sparse() const;
+  /// Whether bytes [offset, offset + bytes) from base() can be written: a store elsewhere in a
+  /// sparse pool kills the process, as it may on a device.
+  bool writable(std::int64_t offset, std::int64_t bytes) const;
 
   /// First changed byte outside `written_slots`, in words, or nothing. Sparse pools check their
   /// referenced pages (the rest is read-only).

@@ -149,6 +149,17 @@ TEST(SparsePoolDeathTest, FaultsOnAStrayWrite) {
   EXPECT_DEATH(write(pool.span_bytes()), "");
 }
 
+TEST(SparsePool, SaysWhereAStoreMayGo) {
+  const Problem p = large_problem(5 * gib);
+  const TensorSource source(p, Recipe::normal, 3);
+  const KvPool pool(source, PoolHalf::k, view_of(p), Stored::committed);
+  const std::int64_t new_token = source.slots().slot(0, 300) * 256;
+  EXPECT_TRUE(pool.writable(new_token, 256));
+  EXPECT_FALSE(pool.writable(-256, 256));
+  EXPECT_FALSE(pool.writable(pool.span_bytes(), 1));
+  EXPECT_FALSE(pool.writable(-1, pool.span_bytes()));
+}
+
 TEST(SparsePool, StaysWithinTheMappingLimit) {
   // 20,000 scattered pages would need 40,000 mappings of their own.
   PoolRequest request;

@@ -69,7 +69,7 @@ void store_half(const DecodeCall& call, const TensorMeta& rows, const GuardedBuf
     const std::int64_t slot = store_slot(call, i, pools, fault);
     if (!pools.can_store(slot)) {
       throw KernelRefusal("loc[" + std::to_string(i) + "] = " + std::to_string(slot) +
-                          " is outside the pool");
+                          " is outside the pool, or nobody's slot of a sparse one");
     }
     const std::byte* const at = view.row(slot, 0);
     store_row(from, source.head_stride_bytes(), view, pool.base() + (at - pool.base()));

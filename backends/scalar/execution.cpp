@@ -79,7 +79,13 @@ KvPools::KvPools(const TensorSource& source, const TensorMeta& k_meta, const Ten
   v = KvView(*v_pool, v_meta);
 }
 
-bool KvPools::can_store(std::int64_t slot) const { return k.row(slot, 0) && v.row(slot, 0); }
+bool KvPools::can_store(std::int64_t slot) const {
+  const auto writable = [slot](const KvPool& pool, const KvView& view) {
+    const std::int64_t heads = (view.heads() - 1) * view.head_stride_bytes();
+    return view.row(slot, 0) && pool.writable(view.offset(slot, 0), heads + view.row_bytes());
+  };
+  return writable(k_pool, k) && writable(v_pool ? *v_pool : k_pool, v);
+}
 
 void KvPools::add_damage(std::vector<std::string>& damage) const {
   if (const auto text = k_pool.damage(written_slots)) damage.push_back(*text);
