@@ -77,12 +77,14 @@ void draw_dtypes(Draw& draw, const GeneratorOptions& options, Model& model) {
   model.kv_dtype = kv.empty() ? model.q_dtype : draw_dtype(draw, kv);
   model.out_dtype = is_fp8(model.q_dtype) ? Dtype::bf16 : model.q_dtype;
 
-  constexpr std::array scales = {0.5, 1.0, 2.0, 0.0625};
-  if (is_fp8(model.q_dtype)) model.q_descale = draw.pick(scales);
+  // Those of q and K keep scores near unit variance: flat softmaxes hide what they weigh.
+  constexpr std::array score_scales = {0.75, 1.0, 1.5};
+  constexpr std::array value_scales = {0.0625, 0.5, 1.0, 2.0};
+  if (is_fp8(model.q_dtype)) model.q_descale = draw.pick(score_scales);
   if (!is_fp8(model.kv_dtype)) return;
-  model.k_descale = draw.pick(scales);
+  model.k_descale = draw.pick(score_scales);
   // One latent row is both K and V, so it has one scale.
-  model.v_descale = model.mla ? *model.k_descale : draw.pick(scales);
+  model.v_descale = model.mla ? *model.k_descale : draw.pick(value_scales);
 }
 
 bool has_mla(Draw& draw, const GeneratorOptions& options) {

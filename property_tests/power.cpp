@@ -18,26 +18,36 @@ ContentKey newest_key(const AttendedRow& row) {
   return newest;
 }
 
-/// Some (row, head) of recall data looks for the newest key, and some for one past the first page
-/// where any row sees one.
+bool sees_past(const AttendedRow& row, std::int64_t page) {
+  bool inside = false;
+  bool past = false;
+  for (const KeyRun& run : row.keys) {
+    inside = inside || (run.first >= 0 && run.first < page);
+    past = past || run.first + run.count > page;
+  }
+  return inside && past;
+}
+
+/// Some (row, head) of recall data looks for its newest key, and some past the first page, where
+/// any row has other keys as well.
 bool recall_reaches_the_edges(const TensorSource& source, const Attended& meaning) {
-  bool newest = false;
-  bool past_first_page = false;
+  const std::int64_t page = source.problem().pool.page_size;
+  const auto has_others = [](const AttendedRow& row) { return row.visible() > 1; };
+  const auto spans_pages = [page](const AttendedRow& row) { return sees_past(row, page); };
+  bool newest = std::none_of(meaning.rows.begin(), meaning.rows.end(), has_others);
+  bool past = std::none_of(meaning.rows.begin(), meaning.rows.end(), spans_pages);
   for (const Plant& plant : source.plants()) {
     if (plant.decoy || plant.row < 0) continue;
     const AttendedRow& row = meaning.rows[static_cast<std::size_t>(plant.row)];
-    newest = newest || plant.key == newest_key(row);
-    past_first_page = past_first_page || plant.key.position >= source.problem().pool.page_size;
+    newest = newest || (has_others(row) && plant.key == newest_key(row));
+    past = past || (spans_pages(row) && plant.key.position >= page);
   }
-  const bool needs_newest = std::any_of(meaning.rows.begin(), meaning.rows.end(),
-                                        [](const AttendedRow& row) { return row.visible() > 1; });
-  const bool needs_page = source.problem().max_kv_len() > source.problem().pool.page_size;
-  return (newest || !needs_newest) && (past_first_page || !needs_page);
+  return newest && past;
 }
 
-bool features_show_the_edges(const TensorSource& source, const Attended& meaning) {
+bool null_answers_fail(const TensorSource& source, const Attended& meaning) {
   NumericsProfile usual;
-  usual.z_limit = {{"features", 3.0}};
+  usual.z_limit = {{"normal", 3.0}, {"features", 3.0}};
   ReferenceOptions options;
   options.threads = 1;
   const Expected expected = reference_attention(meaning, source, options);
@@ -47,12 +57,16 @@ bool features_show_the_edges(const TensorSource& source, const Attended& meaning
 }  // namespace
 
 Recipe recipe_with_power(const Case& c) {
-  const bool peaked = c.recipe == Recipe::features && c.problem.model.softcap > 0;
-  if (c.recipe != Recipe::recall && !peaked) return c.recipe;
+  if (c.recipe == Recipe::needle) return c.recipe;
+  const Model& model = c.problem.model;
+  const bool recall = c.recipe == Recipe::recall;
+  const bool peaked = c.recipe == Recipe::features && model.softcap > 0;
+  constexpr std::int64_t few = 16;
+  if (!recall && !peaked && c.problem.total_new_tokens() * model.num_q_heads > few) return c.recipe;
   const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
   const Attended meaning = attended(c.problem);
   const bool powerful =
-      peaked ? features_show_the_edges(source, meaning) : recall_reaches_the_edges(source, meaning);
+      recall ? recall_reaches_the_edges(source, meaning) : null_answers_fail(source, meaning);
   return powerful ? c.recipe : Recipe::needle;
 }
 

@@ -6,8 +6,9 @@ namespace attest {
 
 /// A recipe with which the case is not untrusted: its own, or `needle` where the case has too few
 /// rows and heads for the own one to put something at every place that matters (`recall` gives each
-/// row and head one key; `features` makes logits so peaked that most keys weigh nothing).
-/// Cost: the recall plan, or for `features` with a softcap one evaluation of the reference.
+/// row and head one key; `features` with a softcap makes logits so peaked that most keys weigh
+/// nothing; four rows of anything may all happen to ignore their newest key).
+/// Cost: the recall plan; else one evaluation of the reference where rows are few or peaked.
 Recipe recipe_with_power(const Case& c);
 
 }  // namespace attest
