@@ -20,7 +20,7 @@ Expected reference_of(const TensorSource& source, const ReferenceOptions& option
 
 /// Largest difference of a case, relative to sum w |v| (out) and to max(1, |lse|).
 double worst_difference(const TensorSource& source, bool round_scaled_q) {
-  const Expected e = reference_of(source, {.round_scaled_q = round_scaled_q, .only_rows = {}});
+  const Expected e = reference_of(source, {.round_scaled_q = round_scaled_q});
   const NaiveResult n = naive_attention(source, round_scaled_q);
   const Attended meaning = attended(source.problem());
   double worst = 0;
@@ -76,9 +76,9 @@ TEST(Reference, GivesTheSameBitsForAnyNumberOfThreads) {
   p.requests.push_back({.sequence = 2, .committed = 3000, .new_tokens = 300});
   p.pool.num_pages *= 2;
   const TensorSource source(p, Recipe::normal, 5);
-  const Expected one = reference_of(source, {.threads = 1, .only_rows = {}});
+  const Expected one = reference_of(source, {.threads = 1});
   for (const int threads : {2, 3, 7}) {
-    const Expected many = reference_of(source, {.threads = threads, .only_rows = {}});
+    const Expected many = reference_of(source, {.threads = threads});
     EXPECT_EQ(many.out, one.out);
     EXPECT_EQ(many.w2v2, one.w2v2);
   }
@@ -135,7 +135,7 @@ TEST(Reference, ReturnsTheSumsOfTheDefinition) {
 TEST(Reference, LeavesOutTheSumsWhenNotAsked) {
   const TensorSource source(long_decode(100), Recipe::normal, 1);
   const Expected with = reference_of(source);
-  const Expected without = reference_of(source, {.envelopes = false, .only_rows = {}});
+  const Expected without = reference_of(source, {.envelopes = false});
   EXPECT_TRUE(without.abs_v.empty());
   EXPECT_TRUE(without.w2.empty());
   EXPECT_EQ(without.out, with.out);

@@ -46,8 +46,8 @@ TEST_P(CleanKernel, PassesEveryOracle) {
         std::any_of(meaning.rows.begin(), meaning.rows.end(),
                     [](const AttendedRow& row) { return row.expect == RowExpectation::value; });
     if (!compares) continue;
-    const Expected expected = reference_attention(
-        meaning, source, {.round_scaled_q = kernel.round_scaled_q, .only_rows = {}});
+    const Expected expected =
+        reference_attention(meaning, source, {.round_scaled_q = kernel.round_scaled_q});
     const Output got = simulate(meaning, source, kernel);
     for (const OracleResult& result : compare(meaning, expected, got, profile, source)) {
       EXPECT_TRUE(result.passed) << "case " << i << ", " << describe(source.problem()) << ", "

@@ -71,7 +71,7 @@ TEST(ErrorBound, NeedsNoRoomForAReplayedRoundingOfQ) {
   NumericsProfile rounds = plain;
   rounds.q_scaled_in_input_dtype = true;
   const double unreplayed = b.first(rounds);
-  b.expected = reference_attention(b.meaning, b.source, {.round_scaled_q = true, .only_rows = {}});
+  b.expected = reference_attention(b.meaning, b.source, {.round_scaled_q = true});
   EXPECT_LT(b.first(rounds), 0.9 * unreplayed);
   EXPECT_GT(b.first(plain), b.first(rounds)) << "the other way round is not replayed either";
 }
@@ -135,8 +135,7 @@ TEST(ErrorBound, CoversAKernelThatTakesKeysOneByOneInAscendingOrder) {
   for (std::int64_t j = 0; j < 2000; ++j) {
     Attended one = meaning;
     one.rows[0].keys = {{1, j, 1}};
-    order.emplace_back(
-        reference_attention(one, source, {.envelopes = false, .only_rows = {}}).lse[0], j);
+    order.emplace_back(reference_attention(one, source, {.envelopes = false}).lse[0], j);
   }
   std::sort(order.begin(), order.end());
   Attended ascending = meaning;

@@ -108,8 +108,7 @@ TEST_P(MetadataFaults, AreFlaggedAndTheTruthIsNot) {
     const Attended truth = attended(p);
     const Expected expected = reference_attention(truth, source);
     const auto judge = [&](const Attended& meaning) {
-      const Expected wrong =
-          reference_attention(meaning, source, {.envelopes = false, .only_rows = {}});
+      const Expected wrong = reference_attention(meaning, source, {.envelopes = false});
       return compare(truth, expected, rounded_output(wrong.out, wrong.lse, truth, source), profile,
                      source);
     };
