@@ -6,19 +6,16 @@
 
 // Model: the roundings of P and of the output are independent and uniform in half a unit in the
 // last place, so a relative error has at most the variance u^2 / 3 (0.54 of it on average over a
-// binade, which is why a clean z lies near 0.75, not 1). With q2 = sum w^2 v^2 and its centred form
-// qc = sum w^2 (v - o)^2 = q2 - 2 o sum w^2 v + o^2 sum w^2, per element:
+// binade, which is why a clean z lies near 0.7, not 1). With q2 = sum w^2 v^2 and its centred form
+// qc = sum w^2 (v - o)^2 = q2 - 2 o sum w^2 v + o^2 sum w^2, an element's variance is the sum of
 //
-//   P           p^2 / 3 q2, or qc when the denominator sums the rounded P: the common part of
-//               numerator and denominator cancels
-//   output      u_out^2 / 3 o^2
-//   weights     (2u (E + 4 S + 2 cap))^2 + exp^2 / 3 (1 + cap^2 / 4), times qc: scores and exp in
-//   f32.
-//               A dot product's rounding errors add up to about 0.4 u E, so this is a few times
-//               that
-//   sums        u^2 / 3 chain (q2 + o^2): each addition rounds a partial sum, whose square is about
-//               q2 + o^2 at most
-//   tiny        subnormal P: n p_tiny^2 / 3 max|v|^2 / L^2; output: out_tiny^2
+//   P        p^2 / 3 q2; qc instead of q2 when the denominator sums the rounded P, since the
+//            common part of numerator and denominator cancels
+//   output   u_out^2 / 3 o^2
+//   weights  ((2u (E + 4 S + 2 cap))^2 + exp^2 / 3 (1 + cap^2 / 4)) qc: scores and exp in f32. The
+//            roundings of a dot product add up to about 0.4 u E, so this is a few times the truth
+//   sums     u^2 / 3 chain (q2 + o^2): each addition rounds a partial sum of at most that square
+//   tiny     n p_tiny^2 / 3 max|v|^2 / L^2 for subnormal P, out_tiny^2 for the output
 //
 // The last three keep sigma above zero where the first two vanish (one visible key, an output that
 // cancels) and matter otherwise only when P and the output are f32. qc comes from float sums that
@@ -27,11 +24,15 @@
 // Independence fails where one key carries the row: its P is rounded once for all elements, and
 // elements that are all w v with w just below 1 round back to v together. few = w_max^2 / sum w^2
 // is the carrying key's part of the variance; P and output get the factor 1 + 2 few, which turns
-// the rms u / sqrt(3) into the largest possible u at few = 1.
+// the rms u / sqrt(3) into the largest possible u at few = 1. Beside such a key the others are all
+// rounded the same way, too: terms under half a unit of a running sum are lost one by one, P under
+// the smallest subnormal all become 0. So n such errors add up as n instead of sqrt(n) to the
+// degree few^2: sums and tiny get the factor 1 + n few^2.
 //
-// Gain: least squares of got on out with weights 1 / sigma^2, g = sum(got o / sigma^2) / sum(o^2 /
-// sigma^2). Independent elements give it the variance 1 / sum(o^2 / sigma^2). What one P_j shares
-// moves o along v_j: e = sum_j w_j rho_j v_j, and for keys with unrelated v_j the part along o is
+// Gain: least squares of got on out with weights 1 / sigma^2,
+//   g = sum(got o / sigma^2) / sum(o^2 / sigma^2).
+// Independent elements give it the variance 1 / sum(o^2 / sigma^2). What one P_j shares moves o
+// along v_j: e = sum_j w_j rho_j v_j, and for keys with unrelated v_j the part along o is
 // sum_j rho_j w_j^2 / sum w^2, variance p^2 / 3 sum w^4 / (sum w^2)^2 <= p^2 / 3 few. Pooling rows
 // averages these, but not the bias: rows that round back to v all gain, by half a unit at most;
 // scores crowded at a softcap have P that round to the same side (an eighth of a unit is allowed);
