@@ -126,10 +126,10 @@ const Choice& process_engine() {
 
 AmxBackend::AmxBackend(Signature signature, Engine engine)
     : name_("amx." + std::string(attest::name(signature)) + "@" + std::string(amx::name(engine))),
-      says_(std::string("AMX tile kernel, ") +
-            (engine == Engine::native   ? "tiles of the CPU"
-             : engine == Engine::patch  ? "tiles emulated, instructions patched"
-                                        : "tiles emulated, every instruction trapped")),
+      says_(std::string("AMX tile kernel, ") + (engine == Engine::native ? "tiles of the CPU"
+                                                : engine == Engine::patch
+                                                    ? "tiles emulated, instructions patched"
+                                                    : "tiles emulated, every instruction trapped")),
       engine_(engine),
       capabilities_(capabilities_of(signature)),
       profile_(&built_in_profile("amx." + std::string(attest::name(signature)), "tiles")) {}

@@ -83,8 +83,7 @@ void Launch::store(const TensorMeta& rows, bool half_is_v, const std::vector<std
   for (std::size_t i = 0; i < slots.size(); ++i) {
     for (std::int64_t h = 0; h < pool_meta.size(1); ++h) {
       const std::int64_t to = slots[i] * pool_meta.stride(0) + h * pool_meta.stride(1);
-      const std::int64_t at =
-          static_cast<std::int64_t>(i) * rows.stride(0) + h * rows.stride(1);
+      const std::int64_t at = static_cast<std::int64_t>(i) * rows.stride(0) + h * rows.stride(1);
       std::memcpy(pool.base() + to * 2, from.data() + at * 2,
                   static_cast<std::size_t>(row_bytes(pool_meta)));
     }

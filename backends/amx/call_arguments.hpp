@@ -15,9 +15,9 @@
 
 namespace attest::amx {
 
-/// A call that the kernel must not be launched with, in words that name the array and the value. The
-/// production kernels check some of these inside a parallel region, where an error takes the process
-/// down, and others not at all.
+/// A call that the kernel must not be launched with, in words that name the array and the value.
+/// The production kernels check some of these inside a parallel region, where an error takes the
+/// process down, and others not at all.
 class Refusal : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -27,8 +27,8 @@ class Refusal : public std::runtime_error {
 void check_extend(const ExtendCall& call);
 void check_decode(const DecodeCall& call);
 
-/// Host memory of one launch: inputs, pools, output, and the integer arrays in the widths the kernel
-/// takes them.
+/// Host memory of one launch: inputs, pools, output, and the integer arrays in the widths the
+/// kernel takes them.
 struct Launch {
   Launch(const TensorSource& source, const TensorMeta& q, const TensorMeta& k_buffer,
          const TensorMeta& v_buffer, const TensorMeta& out, Stored stored, int sentinel);

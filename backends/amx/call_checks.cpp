@@ -1,5 +1,5 @@
-// Every argument check of the AMX kernels, made before the launch. The comments say what the production
-// kernels of these signatures do instead (docs/contracts.md).
+// Every argument check of the AMX kernels, made before the launch. The comments say what the
+// production kernels of these signatures do instead (docs/contracts.md).
 
 #include <string>
 
@@ -26,10 +26,11 @@ void length_is(const char* name, const IntArray& array, std::size_t batch) {
 /// decode at neither its layout nor the heads' divisibility.
 void check_shapes(const TensorMeta& q, const TensorMeta& k, const TensorMeta& v,
                   const TensorMeta& out) {
-  require(k.size(1) >= 1 && k.size(1) == v.size(1),
-          "k_buffer has " + std::to_string(k.size(1)) + " heads, v_buffer " +
-              std::to_string(v.size(1)));
-  require(q.size(1) % k.size(1) == 0, std::to_string(q.size(1)) + " query heads are no multiple of " +
+  require(k.size(1) >= 1 && k.size(1) == v.size(1), "k_buffer has " + std::to_string(k.size(1)) +
+                                                        " heads, v_buffer " +
+                                                        std::to_string(v.size(1)));
+  require(q.size(1) % k.size(1) == 0, std::to_string(q.size(1)) +
+                                          " query heads are no multiple of " +
                                           std::to_string(k.size(1)) + " kv heads");
   require(k.size(2) == q.size(2), "k_buffer rows hold " + std::to_string(k.size(2)) +
                                       " elements, q rows " + std::to_string(q.size(2)));
@@ -63,8 +64,9 @@ void check_slots(const IntArray& table, std::int64_t pool_row, std::size_t reque
   for (std::int64_t j = 0; j < count; ++j) {
     const std::int64_t slot = table.values[static_cast<std::size_t>(base + j)];
     require(slot >= 0 && slot < slots,
-            "req_to_token[" + std::to_string(pool_row) + "][" + std::to_string(first + j) + "] = " +
-                std::to_string(slot) + " is outside the pool's " + std::to_string(slots) + " slots");
+            "req_to_token[" + std::to_string(pool_row) + "][" + std::to_string(first + j) +
+                "] = " + std::to_string(slot) + " is outside the pool's " + std::to_string(slots) +
+                " slots");
   }
 }
 
@@ -80,8 +82,9 @@ void check_tree_mask(const ExtendCall& call) {
   require(call.sliding_window_size <= 0, "tree_mask is not taken together with a window");
   for (std::size_t i = 0; i < call.extend_seq_lens.values.size(); ++i) {
     require(call.extend_seq_lens[i] == call.max_len_extend,
-            at("extend_seq_lens", i, call.extend_seq_lens[i]) + ", tree_mask needs max_len_extend = " +
-                std::to_string(call.max_len_extend) + " for every request");
+            at("extend_seq_lens", i, call.extend_seq_lens[i]) +
+                ", tree_mask needs max_len_extend = " + std::to_string(call.max_len_extend) +
+                " for every request");
   }
   const auto side = static_cast<std::size_t>(call.max_len_extend);
   require(call.tree_mask->values.size() == call.seq_lens.values.size() * side * side,
@@ -102,9 +105,9 @@ void check_rows(const ExtendCall& call) {
             at("extend_start_loc", i, start) + " with " + std::to_string(length) +
                 " new tokens runs past the " + std::to_string(total) + " rows of q_extend");
     for (std::int64_t row = start; row < start + length; ++row) {
-      require(!taken[static_cast<std::size_t>(row)],
-              at("extend_start_loc", i, start) + " covers row " + std::to_string(row) +
-                  ", which an earlier request has");
+      require(!taken[static_cast<std::size_t>(row)], at("extend_start_loc", i, start) +
+                                                         " covers row " + std::to_string(row) +
+                                                         ", which an earlier request has");
       taken[static_cast<std::size_t>(row)] = true;
     }
   }
@@ -140,16 +143,15 @@ void check_extend(const ExtendCall& call) {
   for (std::size_t i = 0; i < batch; ++i) {
     const std::int64_t length = call.extend_seq_lens[i];
     // Production computes no row past this one and leaves them as they were.
-    require(length <= call.max_len_extend, at("extend_seq_lens", i, length) +
-                                               " is more than max_len_extend = " +
-                                               std::to_string(call.max_len_extend));
+    require(length <= call.max_len_extend,
+            at("extend_seq_lens", i, length) +
+                " is more than max_len_extend = " + std::to_string(call.max_len_extend));
     const std::int64_t total = call.seq_lens[i];
     require(total >= length, at("seq_lens", i, total) + " with " + std::to_string(length) +
                                  " new tokens: the prefix would be negative");
     const std::int64_t encoder = encoder_of(call.encoder_lens, i);
-    const std::int64_t from_pool = call.is_cross_attn
-                                       ? (call.encoder_lens ? encoder : total)
-                                       : total - length;
+    const std::int64_t from_pool =
+        call.is_cross_attn ? (call.encoder_lens ? encoder : total) : total - length;
     check_slots(call.req_to_token, call.req_pool_indices[i], i, call.is_cross_attn ? 0 : encoder,
                 from_pool, call.k_buffer.size(0));
   }
@@ -171,9 +173,9 @@ void check_decode(const DecodeCall& call) {
     require(call.key && call.value, "key and value come together or not at all");
     length_is("loc", call.loc, batch);
     for (std::size_t i = 0; i < batch; ++i) {
-      require(call.loc[i] >= 0 && call.loc[i] < slots,
-              at("loc", i, call.loc[i]) + " is outside the pool's " + std::to_string(slots) +
-                  " slots");
+      require(
+          call.loc[i] >= 0 && call.loc[i] < slots,
+          at("loc", i, call.loc[i]) + " is outside the pool's " + std::to_string(slots) + " slots");
     }
     require(call.key->size(0) >= static_cast<std::int64_t>(batch) &&
                 call.value->size(0) >= static_cast<std::int64_t>(batch) &&

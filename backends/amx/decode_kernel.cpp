@@ -69,8 +69,7 @@ class DecodeWork {
               sums_.data() + (first + s) * dim_, args_.shape.v_head_dim);
       }
       const float* const sink = args_.sinks != nullptr ? args_.sinks + h : nullptr;
-      Bf16* const out =
-          args_.out + (i * args_.num_q_heads + h) * static_cast<std::int64_t>(dim_);
+      Bf16* const out = args_.out + (i * args_.num_q_heads + h) * static_cast<std::int64_t>(dim_);
       write_row(total.maximum, total.denominator, sums, args_.shape.v_head_dim, sink, out);
     }
   }
@@ -98,8 +97,7 @@ class DecodeWork {
       }
     }
     const std::int64_t blocks = (length + keys_per_block - 1) / keys_per_block;
-    const std::int64_t per_split =
-        (blocks + args_.splits - 1) / args_.splits * keys_per_block;
+    const std::int64_t per_split = (blocks + args_.splits - 1) / args_.splits * keys_per_block;
     const std::int64_t first = std::min(length, item.split * per_split);
     return {start + first, start + std::min(length, first + per_split)};
   }

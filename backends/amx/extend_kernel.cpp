@@ -22,9 +22,8 @@ class ExtendWorker {
     item_ = item;
     const std::int64_t i = item.request;
     new_tokens_ = args_.extend_seq_lens[i];
-    first_column_ = args_.encoder_lens != nullptr && !args_.cross_attention
-                        ? args_.encoder_lens[i]
-                        : 0;
+    first_column_ =
+        args_.encoder_lens != nullptr && !args_.cross_attention ? args_.encoder_lens[i] : 0;
     prefix_ = args_.seq_lens[i] - new_tokens_;
     if (args_.cross_attention) {
       prefix_ = args_.encoder_lens != nullptr ? args_.encoder_lens[i] : args_.seq_lens[i];

@@ -32,9 +32,9 @@ struct Indices {
   }
 };
 
-/// What extend and decode share. Offsets are computed in 64 bits throughout. Nothing is checked here:
-/// the backend checks every argument before the launch, since an error inside a parallel region takes
-/// the process down.
+/// What extend and decode share. Offsets are computed in 64 bits throughout. Nothing is checked
+/// here: the backend checks every argument before the launch, since an error inside a parallel
+/// region takes the process down.
 struct KernelArguments {
   std::int64_t batch = 0;
   std::int64_t num_q_heads = 1, num_kv_heads = 1;
@@ -48,36 +48,38 @@ struct KernelArguments {
   const std::int64_t* seq_lens = nullptr;
   const std::int64_t* encoder_lens = nullptr;  ///< nullptr = none
   bool cross_attention = false;
-  std::int64_t window = 0;        ///< visible keys including self; 0 = off
-  const float* sinks = nullptr;   ///< per q head; nullptr = none
+  std::int64_t window = 0;       ///< visible keys including self; 0 = off
+  const float* sinks = nullptr;  ///< per q head; nullptr = none
   int threads = 1;
 };
 
-/// extend_attention_cpu's work. Prefix keys come from the pool, the new tokens' from k_new and v_new.
+/// extend_attention_cpu's work. Prefix keys come from the pool, the new tokens' from k_new and
+/// v_new.
 struct ExtendArguments : KernelArguments {
   Rows k_new, v_new;
   const std::int64_t* extend_seq_lens = nullptr;
   const std::int64_t* extend_start_loc = nullptr;
-  const std::uint8_t* tree_mask = nullptr;  ///< (batch, max_len, max_len), 1 = visible; nullptr = causal
+  const std::uint8_t* tree_mask =
+      nullptr;  ///< (batch, max_len, max_len), 1 = visible; nullptr = causal
   std::int64_t max_len = 0;
 };
 
-/// decode_attention_cpu's work: one row per request, K and V split into `splits` parts that are merged
-/// in order.
+/// decode_attention_cpu's work: one row per request, K and V split into `splits` parts that are
+/// merged in order.
 struct DecodeArguments : KernelArguments {
   std::int64_t splits = 1;
 };
 
-/// What the tiles did on all threads, and an AMX instruction that raised (emulated engines; a native
-/// one is a signal).
+/// What the tiles did on all threads, and an AMX instruction that raised (emulated engines; a
+/// native one is a signal).
 struct KernelOutcome {
   std::uint64_t loads = 0, dots = 0, bytes_loaded = 0;
   std::uint64_t zero_strides = 0, reads_before_write = 0;
   std::optional<std::string> raised;
 };
 
-/// One work item is (request, kv head, block of up to 32 packed query rows): every K and V row is loaded
-/// once per block for all q heads of its group.
+/// One work item is (request, kv head, block of up to 32 packed query rows): every K and V row is
+/// loaded once per block for all q heads of its group.
 KernelOutcome extend(const ExtendArguments& args);
 
 /// One work item is (request, kv head, block of packed heads, split).

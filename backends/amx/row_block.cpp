@@ -158,7 +158,8 @@ void RowBlock::gather(const KeyBlock& keys) {
   }
 }
 
-/// S^T of two 16-key tiles against one or two 16-row tiles: accumulators 0..3, K in 4 and 5, Q in 6, 7.
+/// S^T of two 16-key tiles against one or two 16-row tiles: accumulators 0..3, K in 4 and 5, Q in
+/// 6, 7.
 template <int row_tiles>
 void RowBlock::score_tiles(int key_tiles) {
   constexpr std::ptrdiff_t score_stride = rows_per_block * sizeof(float);
@@ -201,12 +202,12 @@ void RowBlock::scores(const KeyBlock& keys) {
   }
 }
 
-/// Scale, cap and mask eight rows' scores in place; their new maximum and the factor of the old sums.
+/// Scale, cap and mask eight rows' scores in place; their new maximum and the factor of the old
+/// sums.
 void RowBlock::score_lanes(int lane, int keys, const Visibility& visible, bool masked) {
   const __m256 scale = _mm256_set1_ps(shape_.scale);
   const __m256 cap = _mm256_set1_ps(shape_.softcap);
-  const __m256i first =
-      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(visible.first + lane));
+  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(visible.first + lane));
   const __m256i last = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(visible.last + lane));
   const __m256 old = _mm256_load_ps(maximum_ + lane);
   __m256 top = old;
@@ -299,7 +300,8 @@ void RowBlock::rescale() {
   }
 }
 
-/// O += P V, 32 values of one or two 16-row tiles at a time: accumulators 0..3, P in 4 and 5, V in 6, 7.
+/// O += P V, 32 values of one or two 16-row tiles at a time: accumulators 0..3, P in 4 and 5, V in
+/// 6, 7.
 template <int row_tiles>
 void RowBlock::value_tiles(int key_steps) {
   const std::ptrdiff_t sum_stride = static_cast<std::ptrdiff_t>(v_padded_) * 4;

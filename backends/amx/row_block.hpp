@@ -6,8 +6,8 @@
 
 namespace attest::amx {
 
-inline constexpr int keys_per_block = 64;   ///< K and V are walked in blocks of this many keys
-inline constexpr int rows_per_block = 32;   ///< packed query rows (token, head of the kv group)
+inline constexpr int keys_per_block = 64;  ///< K and V are walked in blocks of this many keys
+inline constexpr int rows_per_block = 32;  ///< packed query rows (token, head of the kv group)
 
 /// bf16 bits.
 using Bf16 = std::uint16_t;
@@ -35,13 +35,14 @@ struct Visibility {
   const std::uint8_t* mask = nullptr;
 };
 
-/// Attention of up to 32 packed query rows over any number of key blocks, on AMX tiles: S^T = K Q^T and
-/// O += P V with tdpbf16ps, softmax online in float32 with the rows in the vector lanes, P rounded to
-/// bf16, the denominator summed before that rounding. One per thread; the tiles must be configured
-/// (configure_tiles) on that thread.
+/// Attention of up to 32 packed query rows over any number of key blocks, on AMX tiles: S^T = K Q^T
+/// and O += P V with tdpbf16ps, softmax online in float32 with the rows in the vector lanes, P
+/// rounded to bf16, the denominator summed before that rounding. One per thread; the tiles must be
+/// configured (configure_tiles) on that thread.
 ///
-/// K rows go into tiles as they lie in memory where 16 keys in a row have one stride and head_dim is a
-/// multiple of 32; otherwise through a copy padded with zeros. Nothing is read past a row's end.
+/// K rows go into tiles as they lie in memory where 16 keys in a row have one stride and head_dim
+/// is a multiple of 32; otherwise through a copy padded with zeros. Nothing is read past a row's
+/// end.
 class RowBlock {
  public:
   explicit RowBlock(const BlockShape& shape);
@@ -79,16 +80,16 @@ class RowBlock {
   int rows_ = 0;
   std::unique_ptr<std::byte, void (*)(void*)> memory_;
   // All in memory_, each aligned to 64 bytes.
-  Bf16* q_;       ///< [k_padded / 2][32 rows][2]
-  Bf16* k_;       ///< [64 keys][k_padded]
-  Bf16* v_;       ///< [32 key pairs][v_padded][2]
-  float* s_;      ///< [64 keys][32 rows]
-  Bf16* p_;       ///< [32 rows][64 keys]
-  float* sums_;   ///< [32 rows][v_padded]
+  Bf16* q_;      ///< [k_padded / 2][32 rows][2]
+  Bf16* k_;      ///< [64 keys][k_padded]
+  Bf16* v_;      ///< [32 key pairs][v_padded][2]
+  float* s_;     ///< [64 keys][32 rows]
+  Bf16* p_;      ///< [32 rows][64 keys]
+  float* sums_;  ///< [32 rows][v_padded]
   float* maximum_;
   float* denominator_;
-  float* factor_;  ///< of the sums, from the last change of the maximum
-  const Bf16* key_tile_[keys_per_block / 16];        ///< first row of each 16-key tile
+  float* factor_;                              ///< of the sums, from the last change of the maximum
+  const Bf16* key_tile_[keys_per_block / 16];  ///< first row of each 16-key tile
   std::ptrdiff_t key_tile_stride_[keys_per_block / 16];  ///< bytes
 };
 
@@ -97,7 +98,8 @@ class RowBlock {
 void merge(float& to_maximum, float& to_denominator, float* to_sums, float from_maximum,
            float from_denominator, const float* from_sums, int dim);
 
-/// sums / denominator -> bf16, the sink counted once in the denominator. A row that saw nothing is 0.
+/// sums / denominator -> bf16, the sink counted once in the denominator. A row that saw nothing is
+/// 0.
 void write_row(float maximum, float denominator, const float* sums, int dim, const float* sink,
                Bf16* out);
 

@@ -6,8 +6,9 @@
 
 namespace attest::amx {
 
-// Eight floats at a time, x86-64-v3 and no libm: the same bits on every machine that runs the kernel.
-// Fused multiply-adds are written out; the files that include this are built with -ffp-contract=off.
+// Eight floats at a time, x86-64-v3 and no libm: the same bits on every machine that runs the
+// kernel. Fused multiply-adds are written out; the files that include this are built with
+// -ffp-contract=off.
 
 /// e^x for x <= 88; 0 below -87.3, NaN for NaN. Relative error <= 2e-7 (vector_math_test.cpp).
 /// Cephes' expf: x = n ln 2 + r with ln 2 in two parts, a polynomial of degree 6 in r.
@@ -36,9 +37,9 @@ inline __m256 tanh8(__m256 x) {
   const __m256 a = _mm256_andnot_ps(_mm256_set1_ps(-0.0F), x);
   // 1 - 2 / (e^2a + 1) cancels near zero; there the series is better.
   const __m256 e = exp8(_mm256_min_ps(_mm256_add_ps(a, a), _mm256_set1_ps(40.0F)));
-  const __m256 large = _mm256_sub_ps(
-      _mm256_set1_ps(1.0F),
-      _mm256_div_ps(_mm256_set1_ps(2.0F), _mm256_add_ps(e, _mm256_set1_ps(1.0F))));
+  const __m256 large =
+      _mm256_sub_ps(_mm256_set1_ps(1.0F),
+                    _mm256_div_ps(_mm256_set1_ps(2.0F), _mm256_add_ps(e, _mm256_set1_ps(1.0F))));
   const __m256 a2 = _mm256_mul_ps(a, a);
   __m256 series = _mm256_set1_ps(62.0F / 2835.0F);
   series = _mm256_fmadd_ps(series, a2, _mm256_set1_ps(-17.0F / 315.0F));
