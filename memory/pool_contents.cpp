@@ -36,8 +36,9 @@ PoolContents::PoolContents(const TensorSource& source, PoolHalf half, const Tens
     if (!requests[i].live) add_request(i, Stored::committed_and_new);
   }
   const std::int64_t unit_slots = layout_.unit_slots;
-  std::stable_sort(runs_.begin(), runs_.end(), [unit_slots](const Run& a, const Run& b) {
-    return a.slot / unit_slots < b.slot / unit_slots;
+  for (std::size_t r = 0; r < runs_.size(); ++r) runs_[r].order = r;
+  std::sort(runs_.begin(), runs_.end(), [unit_slots](const Run& a, const Run& b) {
+    return std::pair(a.slot / unit_slots, a.order) < std::pair(b.slot / unit_slots, b.order);
   });
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     const std::int64_t unit = runs_[r].slot / unit_slots;

@@ -37,6 +37,7 @@ class PoolContents {
     ContentKey first;
     std::int64_t step = 1;  ///< of the position per slot; -1 for encoder tokens
     bool stored = true;     ///< false: a new token the kernel stores itself
+    std::size_t order = 0;  ///< earlier ones count where two claim a slot
   };
 
   void add_request(std::size_t i, Stored stored);
