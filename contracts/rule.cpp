@@ -75,6 +75,13 @@ bool Report::rejects() const {
   return false;
 }
 
+bool Report::found(std::string_view rule) const {
+  for (const Finding& finding : findings_) {
+    if (finding.rule == rule) return true;
+  }
+  return false;
+}
+
 bool Rule::applies_to(Signature signature) const {
   switch (signature) {
     case Signature::unified:

@@ -64,6 +64,9 @@ class Report {
   /// Arrays whose values a rule needed and did not have; non-empty = the call is not fully judged.
   const std::vector<std::string>& missing() const { return missing_; }
   bool rejects() const;
+  /// Whether a rule that ran earlier in this check has found something: lets a rule skip a walk
+  /// over a table that is already known to be right.
+  bool found(std::string_view rule) const;
 
  private:
   std::int64_t limit_;

@@ -8,6 +8,7 @@
 #include "contracts/rules/cpu_dtypes.hpp"
 #include "contracts/rules/cpu_features.hpp"
 #include "contracts/rules/cpu_layout.hpp"
+#include "contracts/rules/cpu_offsets.hpp"
 #include "contracts/rules/cpu_scalars.hpp"
 #include "contracts/rules/cpu_shape.hpp"
 #include "contracts/rules/descales.hpp"
@@ -62,6 +63,7 @@ constexpr Group groups[] = {
     {cpu_features_rules},
     {cpu_dtypes_rules},
     {cpu_layout_rules},
+    {cpu_offsets_rules},
 };
 
 void apply(const Rule& rule, const Call& call, const Truth& truth, Report& report) {

@@ -8,8 +8,6 @@
 namespace attest {
 namespace {
 
-constexpr std::int64_t int32_limit = std::int64_t{1} << 31;
-
 std::string strides_text(const TensorMeta& t) {
   TensorMeta strides;
   strides.shape = t.strides;
@@ -73,21 +71,6 @@ void mla_is_one_storage(const DecodeCall& c, const Truth& truth, Report& report)
   report.add("v_buffer", "a tensor apart from k_buffer", "a view of k_buffer's rows");
 }
 
-void offset_fits(std::string_view name, std::int64_t rows, std::int64_t stride, Report& report) {
-  std::int64_t elements = 0;
-  if (!__builtin_mul_overflow(rows, stride, &elements) && elements < int32_limit) return;
-  report.add(std::string(name), std::to_string(rows) + " rows of stride " + std::to_string(stride),
-             "fewer than 2^31 elements");
-}
-
-void offsets_fit(const ExtendCall& c, const Truth&, Report& report) {
-  offset_fits("req_to_token", c.req_to_token.size(0), c.req_to_token.size(1), report);
-  offset_fits("q_extend", c.q_extend.size(0), c.q_extend.stride(0), report);
-  offset_fits("o_extend", c.o_extend.size(0), c.o_extend.stride(0), report);
-  if (c.k_extend) offset_fits("k_extend", c.k_extend->size(0), c.k_extend->stride(0), report);
-  if (c.v_extend) offset_fits("v_extend", c.v_extend->size(0), c.v_extend->stride(0), report);
-}
-
 constexpr Rule rules[] = {
     {.id = "output.is_contiguous",
      .says = "the output is contiguous",
@@ -119,12 +102,6 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang sgl-kernel/csrc/cpu/decode.cpp, decode_attention_cpu",
      .severity = Severity::slow,
      .decode = mla_is_one_storage},
-    {.id = "offset.fits_int32",
-     .says = "rows * row stride of req_to_token and of q, k, v and o stay below 2^31",
-     .why = "extend multiplies row numbers and strides as int, whatever the index dtype",
-     .source = "sgl-project/sglang#20400 fixed the same product in flash_attn only",
-     .severity = Severity::fault,
-     .extend = offsets_fit},
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace attest {
 
-/// Strides, layout and offset widths of extend and decode.
+/// Strides and layout of extend and decode.
 std::span<const Rule> cpu_layout_rules();
 
 }  // namespace attest

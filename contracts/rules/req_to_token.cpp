@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "contracts/rules/finding_text.hpp"
 #include "contracts/rules/table_rows.hpp"
-#include "contracts/signatures/cpu_kernels.hpp"
 
 namespace attest {
 namespace {
+
+constexpr std::string_view right_slots = "req_to_token.names_the_tokens_slots";
+constexpr std::string_view translated = "req_to_token.is_translated_to_the_layers_pool";
 
 std::size_t batch(const Truth& truth) { return truth.problem.requests.size(); }
 
@@ -65,14 +68,15 @@ class Untranslated {
   Answer answer_ = Answer::not_asked;
 };
 
-std::string cell_name(const TableCells& row, std::int64_t token) {
-  return entry("req_to_token", row.pool_row, row.column + token - row.first);
-}
-
 template <class CallType>
 void names_pool_slots(const CallType& c, const Truth& truth, Report& report) {
   if (!table_recorded(c, report)) return;
   const std::int64_t slots = c.k_buffer.size(0);
+  // Both ran before: without a finding of theirs every visible cell is a slot of the Problem's
+  // pool.
+  const bool right = !report.found(right_slots) && !report.found(translated);
+  const Pool& pool = truth.problem.pool;
+  if (right && pool.num_pages * pool.page_size <= slots) return;
   Untranslated<CallType> untranslated(c, truth);
   for (std::size_t i = 0; i < batch(truth); ++i) {
     const auto row = visible_cells(c, truth, i);
@@ -106,6 +110,7 @@ void names_the_tokens_slots(const CallType& c, const Truth& truth, Report& repor
 template <class CallType>
 void is_translated(const CallType& c, const Truth& truth, Report& report) {
   if (!table_recorded(c, report)) return;
+  if (!truth.problem.model.window || truth.problem.pool.slots.empty()) return;
   Untranslated<CallType> untranslated(c, truth);
   for (std::size_t i = 0; i < batch(truth); ++i) {
     const auto row = visible_cells(c, truth, i);
@@ -153,71 +158,30 @@ void names_the_new_tokens_slots(const ExtendCall& c, const Truth& truth, Report&
   }
 }
 
-void new_slots_are_distinct(const ExtendCall& c, const Truth& truth, Report& report) {
-  if (!table_recorded(c, report)) return;
-  std::vector<std::pair<std::int64_t, std::string>> slots;
-  for (std::size_t i = 0; i < batch(truth); ++i) {
-    const auto row = new_cells(c, truth, i);
-    for (std::int64_t t = row ? row->first : 0; row && t < row->last; ++t) {
-      slots.emplace_back(row->cells[t - row->first], cell_name(*row, t));
-    }
-  }
-  std::sort(slots.begin(), slots.end());
-  for (std::size_t n = 1; n < slots.size(); ++n) {
-    if (slots[n].first != slots[n - 1].first) continue;
-    report.add(slots[n].second, std::to_string(slots[n].first),
-               "a slot of its own, not that of " + slots[n - 1].second);
-  }
-}
-
-/// The largest slot that a live request reads, and the cell that names it.
-struct Reach {
-  std::int64_t slot = -1;
-  std::int64_t token = 0;
+/// The cell of one new token.
+struct NewCell {
+  std::int64_t slot;
+  std::int64_t token;
   TableCells row;
 };
 
-template <class CallType>
-Reach reach(const CallType& c, const Truth& truth) {
-  Reach far;
+void new_slots_are_distinct(const ExtendCall& c, const Truth& truth, Report& report) {
+  if (!table_recorded(c, report)) return;
+  std::vector<NewCell> cells;
   for (std::size_t i = 0; i < batch(truth); ++i) {
-    const auto row = visible_cells(c, truth, i);
-    if (!row) continue;
-    for (std::int64_t t = row->first; t < row->last; ++t) {
-      const std::int64_t slot = row->cells[t - row->first];
-      if (slot > far.slot && slot < c.k_buffer.size(0)) far = {slot, t, *row};
+    const auto row = new_cells(c, truth, i);
+    for (std::int64_t t = row ? row->first : 0; row && t < row->last; ++t) {
+      cells.push_back({row->cells[t - row->first], t, *row});
     }
   }
-  return far;
-}
-
-template <class CallType>
-void product_fits(const CallType& c, const Truth& truth, bool wraps, Report& report) {
-  constexpr std::int64_t limit = std::int64_t{1} << 31;
-  const std::int64_t stride = std::max(c.k_buffer.stride(0), c.v_buffer.stride(0));
-  std::int64_t whole_pool = 0;
-  const bool beyond =
-      __builtin_mul_overflow(c.k_buffer.size(0), stride, &whole_pool) || whole_pool >= limit;
-  if (c.req_to_token.meta.dtype != Dtype::int32 || !beyond || !table_recorded(c, report)) return;
-  const Reach far = reach(c, truth);
-  std::int64_t elements = 0;
-  if (far.slot < 0 || (!__builtin_mul_overflow(far.slot, stride, &elements) && elements < limit)) {
-    return;
+  std::stable_sort(cells.begin(), cells.end(),
+                   [](const NewCell& a, const NewCell& b) { return a.slot < b.slot; });
+  for (std::size_t n = 1; n < cells.size(); ++n) {
+    const NewCell& before = cells[n - 1];
+    if (cells[n].slot != before.slot) continue;
+    report.add(cell_name(cells[n].row, cells[n].token), std::to_string(cells[n].slot),
+               "a slot of its own, not that of " + cell_name(before.row, before.token));
   }
-  report.add(wraps ? Severity::wrong : Severity::policy, cell_name(far.row, far.token),
-             std::to_string(far.slot) + ", at row stride " + std::to_string(stride) + " element " +
-                 std::to_string(elements),
-             "elements below 2^31 = 2147483648, or an int64 req_to_token");
-}
-
-void extend_product_fits(const ExtendCall& c, const Truth& truth, Report& report) {
-  product_fits(c, truth, truth.capabilities.index_dtype_reaches_offsets, report);
-}
-
-void decode_product_fits(const DecodeCall& c, const Truth& truth, Report& report) {
-  // The MHA and GQA paths multiply in int64.
-  product_fits(c, truth, truth.capabilities.index_dtype_reaches_offsets && takes_mla_path(c),
-               report);
 }
 
 constexpr Rule rules[] = {
@@ -228,6 +192,22 @@ constexpr Rule rules[] = {
      .severity = Severity::fault,
      .extend = names_table_rows<ExtendCall>,
      .decode = names_table_rows<DecodeCall>},
+    {.id = right_slots,
+     .says = "the cell of token j of a request's table row is the slot that holds token j, for "
+             "every j some new token sees",
+     .why = "the row then attends another request's keys, or stale ones, in silence",
+     .source = "sgl-project/sglang#22958",
+     .severity = Severity::wrong,
+     .extend = names_the_tokens_slots<ExtendCall>,
+     .decode = names_the_tokens_slots<DecodeCall>},
+    {.id = translated,
+     .says = "a windowed layer with its own pool gets a table of that pool's slots",
+     .why = "the backend translates the store location only, so the kernel would read the full "
+            "pool's slots in the smaller one; not yet seen on a running server",
+     .source = "sgl-project/sglang intel_amx_backend.py, forward_extend with a hybrid pool",
+     .severity = Severity::policy,
+     .extend = is_translated<ExtendCall>,
+     .decode = is_translated<DecodeCall>},
     {.id = "req_to_token.names_slots_of_the_pool",
      .says = "every visible cell of req_to_token is a slot of k_buffer",
      .why = "extend reads K and V through it unchecked; decode raises above the pool and reads in "
@@ -236,22 +216,6 @@ constexpr Rule rules[] = {
      .severity = Severity::fault,
      .extend = names_pool_slots<ExtendCall>,
      .decode = names_pool_slots<DecodeCall>},
-    {.id = "req_to_token.names_the_tokens_slots",
-     .says = "the cell of token j of a request's table row is the slot that holds token j, for "
-             "every j some new token sees",
-     .why = "the row then attends another request's keys, or stale ones, in silence",
-     .source = "sgl-project/sglang#22958",
-     .severity = Severity::wrong,
-     .extend = names_the_tokens_slots<ExtendCall>,
-     .decode = names_the_tokens_slots<DecodeCall>},
-    {.id = "req_to_token.is_translated_to_the_layers_pool",
-     .says = "a windowed layer with its own pool gets a table of that pool's slots",
-     .why = "the backend translates the store location only, so the kernel would read the full "
-            "pool's slots in the smaller one; not yet seen on a running server",
-     .source = "sgl-project/sglang intel_amx_backend.py, forward_extend with a hybrid pool",
-     .severity = Severity::policy,
-     .extend = is_translated<ExtendCall>,
-     .decode = is_translated<DecodeCall>},
     {.id = "req_to_token.names_the_encoders_slots",
      .says = "in cross attention the first encoder_lens[i] cells are the encoder tokens' slots",
      .why = "they are all the keys there are",
@@ -271,15 +235,6 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang spec.cpp, assign_extend_cache_locs_cpu",
      .severity = Severity::policy,
      .extend = new_slots_are_distinct},
-    {.id = "req_to_token.dtype_holds_the_element_offsets",
-     .says = "slot * row stride stays below 2^31 elements when req_to_token is int32",
-     .why = "extend and decode's MLA path multiply in the table's dtype: past 4 GiB of bf16 the "
-            "offset wraps",
-     .source = "sgl-project/sglang#36541 is the same class on the AITER side; "
-               "sgl-kernel/csrc/cpu/extend.cpp, pack_vnni",
-     .severity = Severity::wrong,
-     .extend = extend_product_fits,
-     .decode = decode_product_fits},
 };
 
 }  // namespace

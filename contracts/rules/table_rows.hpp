@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "contracts/call.hpp"
 #include "contracts/rule.hpp"
@@ -16,6 +17,9 @@ struct TableCells {
   std::int64_t pool_row = 0;
   std::int64_t column = 0;  ///< of cells[0]
 };
+
+/// "req_to_token[4][131]": the cell of a token.
+std::string cell_name(const TableCells& row, std::int64_t token);
 
 /// Cells of the keys that some new token of live request i sees in the pool: the committed ones
 /// for extend (new keys come from k_extend), this step's own too for decode. Cut at the table's

@@ -17,13 +17,17 @@ void TableReader::read(RowKeys& keys, std::int64_t row, std::int64_t column,
                        std::int64_t count) const {
   const auto cells = static_cast<std::int64_t>(table_.values.size());
   const std::int64_t walked = std::clamp<std::int64_t>(count, 0, cells);
-  for (std::int64_t j = 0; j < walked; ++j) {
-    const std::int64_t at = slot(row, column + j);
-    if (at < 0) {
+  for (std::int64_t j = 0; j < walked;) {
+    const std::int64_t first = slot(row, column + j);
+    std::int64_t run = 1;
+    if (first < 0) {
       keys.read_outside(1);
     } else {
-      keys.read(at, 1);
+      // Neighbouring slots are looked up together.
+      while (j + run < walked && slot(row, column + j + run) == first + run) ++run;
+      keys.read(first, run);
     }
+    j += run;
   }
   keys.read_outside(count - walked);
 }
