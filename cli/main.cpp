@@ -1,1 +1,84 @@
-int main() { return 0; }
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <span>
+#include <stdexcept>
+#include <system_error>
+
+#include "cli/commands.hpp"
+#include "cli/usage.hpp"
+#include "contracts/verdict.hpp"
+#include "fixtures/fixture.hpp"
+#include "property_tests/report/build_info.hpp"
+#include "property_tests/report/console.hpp"
+
+namespace attest {
+namespace {
+
+void describe_app(CLI::App& app, Chosen& chosen) {
+  app.name("attest");
+  app.description(
+      "Tells whether an attention kernel for speculative decoding, called with the metadata a\n"
+      "serving framework builds, computes what the scheduler meant.");
+  app.set_version_flag("--version", to_string(build_info()), "Print version, compiler and flags");
+  app.footer(exit_code_table());
+  app.require_subcommand(1);
+  add_doctor(app, chosen);
+  add_run(app, chosen);
+  add_replay(app, chosen);
+  add_check(app, chosen);
+  add_explain(app, chosen);
+  add_bench(app, chosen);
+  add_worker(app, chosen);
+}
+
+int complain(int code, const std::string& message) {
+  std::cerr << "attest: " << message << '\n';
+  return code;
+}
+
+/// Every way a command can fail ends here, as one line that names the place.
+Ending guarded(const std::function<Ending()>& action) {
+  try {
+    return action();
+  } catch (const OutputClosed&) {
+    return {exit_io};
+  } catch (const FixtureError& error) {
+    return {complain(exit_bad_input, error.what())};
+  } catch (const std::invalid_argument& error) {
+    return {complain(exit_usage, error.what())};
+  } catch (const std::system_error& error) {
+    return {complain(exit_io, error.what())};
+  } catch (const std::exception& error) {
+    return {complain(exit_internal, error.what())};
+  }
+}
+
+int run_main(int argc, char** argv) {
+  // A closed pipe is an error of write(), not the end of the process: workers and records come
+  // first.
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app;
+  const std::span<char* const> arguments(argv + 1, static_cast<std::size_t>(argc - 1));
+  Chosen chosen{.arguments = {arguments.begin(), arguments.end()}, .action = {}};
+  describe_app(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return complain(exit_usage, usage_message(app, error, arguments));
+  }
+  const Ending ending = guarded(chosen.action);
+  if (ending.leave_now) std::_Exit(ending.code);
+  return ending.code;
+}
+
+}  // namespace
+}  // namespace attest
+
+int main(int argc, char** argv) { return attest::run_main(argc, argv); }

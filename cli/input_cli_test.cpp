@@ -1,0 +1,148 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/subprocess.hpp"
+
+namespace attest {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+const fs::path corpus = fs::path(ATTEST_SOURCE_DIR) / "fixtures" / "corpus";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Any fixture of the corpus, as text.
+std::string some_fixture() {
+  for (const auto& entry : fs::recursive_directory_iterator(corpus / "regressions")) {
+    if (entry.path().extension() == ".json") return text_of(entry.path());
+  }
+  ADD_FAILURE() << "fixtures/corpus/regressions is empty";
+  return "{}";
+}
+
+class InputCli : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  std::string save(const std::string& name, const std::string& text) const {
+    std::ofstream(folder / name) << text;
+    return (folder / name).string();
+  }
+
+  const fs::path folder = fs::path(testing::TempDir()) /
+                          (std::string("attest_input_cli_") +
+                           testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(InputCli, TruncatedFixtureExitsSixtyFiveAndNamesTheFile) {
+  const std::string text = some_fixture();
+  const std::string path = save("truncated.json", text.substr(0, text.size() / 2));
+  const Finished replay = attest_cli({"replay", path});
+  EXPECT_EQ(replay.code, 65);
+  EXPECT_TRUE(has(replay.err, "attest: " + path)) << replay.err;
+}
+
+TEST_F(InputCli, FixtureOfAnotherSchemaExitsSixtyFive) {
+  Json json = Json::parse(some_fixture());
+  json["schema"] = 99;
+  const Finished replay = attest_cli({"replay", save("newer.json", json.dump())});
+  EXPECT_EQ(replay.code, 65);
+  EXPECT_TRUE(has(replay.err, "/schema")) << replay.err;
+}
+
+TEST_F(InputCli, HostileFixtureExitsSixtyFive) {
+  const std::string deep(200'000, '[');
+  EXPECT_EQ(attest_cli({"replay", save("deep.json", deep)}).code, 65);
+  EXPECT_EQ(attest_cli({"replay", save("binary.json", std::string("\0\xff\x01", 3))}).code, 65);
+  EXPECT_EQ(attest_cli({"replay", save("empty.json", "")}).code, 65);
+  EXPECT_EQ(attest_cli({"replay", "/nonexistent.json"}).code, 65);
+}
+
+TEST_F(InputCli, BadFixtureDoesNotHideTheOthers) {
+  const std::string bad = save("a_bad.json", "{");
+  const std::string good = save("b_good.json", some_fixture());
+  const Finished replay = attest_cli({"replay", bad, good});
+  EXPECT_EQ(replay.code, 65);
+  EXPECT_TRUE(has(replay.out, "b_good")) << replay.out;
+}
+
+TEST_F(InputCli, RegressionsReplayAsTheyPromise) {
+  const Finished replay = attest_cli({"replay", (corpus / "regressions").string()});
+  EXPECT_EQ(replay.code, 0) << replay.out << replay.err;
+  EXPECT_TRUE(has(replay.out, "with the fault, rules enforced")) << replay.out;
+  EXPECT_TRUE(has(replay.out, "without the fault, rules reported")) << replay.out;
+  EXPECT_TRUE(has(replay.out, "all as expected.")) << replay.out;
+}
+
+TEST_F(InputCli, WrongExpectationExitsSeven) {
+  Json json = Json::parse(some_fixture());
+  json["expect"]["fixed"] = {{"enforced", "mismatch"}, {"reported", "mismatch"}};
+  const Finished replay = attest_cli({"replay", save("wrong.json", json.dump())});
+  EXPECT_EQ(replay.code, 7) << replay.out << replay.err;
+  EXPECT_TRUE(has(replay.out, "UNEXPECTED: expected mismatch")) << replay.out;
+}
+
+TEST_F(InputCli, ReplayJsonIsOneObjectALine) {
+  const Finished replay = attest_cli({"replay", "--json", save("fixture.json", some_fixture())});
+  std::istringstream stream(replay.out);
+  std::vector<Json> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
+  ASSERT_GE(lines.size(), 3U);
+  EXPECT_EQ(lines.front()["kind"], "header");
+  EXPECT_TRUE(lines[1].contains("expected"));
+  EXPECT_EQ(lines.back()["unexpected"], 0);
+}
+
+TEST_F(InputCli, CapturedCallsAgreeWithTheirLabels) {
+  const Finished check = attest_cli({"check", (corpus / "captured").string(), "--expect-labels"});
+  EXPECT_EQ(check.code, 0) << check.out << check.err;
+  EXPECT_TRUE(has(check.out, "191 calls: ")) << check.out;
+  EXPECT_TRUE(has(check.out, "unified_attention"));
+  EXPECT_TRUE(has(check.out, " 0 differ.")) << check.out;
+}
+
+TEST_F(InputCli, WrongCapturedCallExitsTwo) {
+  EXPECT_EQ(attest_cli({"check", (corpus / "captured").string(), "--limit", "1"}).code, 2);
+}
+
+TEST_F(InputCli, CheckReadsStandardInputAndWritesJson) {
+  std::ifstream file(corpus / "captured" / "sglang_calls.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  const Finished check = attest_cli({"check", "-", "--json"}, {}, line + "\n");
+  std::istringstream stream(check.out);
+  std::string first;
+  std::string last;
+  std::getline(stream, first);
+  std::getline(stream, last);
+  EXPECT_EQ(Json::parse(first)["id"], Json::parse(line)["id"]);
+  EXPECT_EQ(Json::parse(last)["calls"], 1);
+}
+
+TEST_F(InputCli, HostileCapturedCallExitsSixtyFive) {
+  EXPECT_EQ(attest_cli({"check", "-"}, {}, "{\"id\": 3").code, 65);
+  EXPECT_EQ(attest_cli({"check", "-"}, {}, "").code, 65);
+  EXPECT_EQ(attest_cli({"check", "/nonexistent"}).code, 65);
+}
+
+}  // namespace
+}  // namespace attest

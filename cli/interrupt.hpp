@@ -1,0 +1,11 @@
+#pragma once
+
+#include <atomic>
+
+namespace attest {
+
+/// Becomes true on the first SIGINT or SIGTERM; the second one leaves at once with exit code 130.
+/// Installs the handlers on the first call.
+const std::atomic<bool>& interrupted();
+
+}  // namespace attest

@@ -1,0 +1,121 @@
+#include "property_tests/replay.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "backends/registry.hpp"
+#include "cli/commands.hpp"
+#include "cli/environment.hpp"
+#include "cli/flags.hpp"
+#include "cli/interrupt.hpp"
+#include "contracts/verdict.hpp"
+#include "fixtures/fixture.hpp"
+#include "property_tests/in_flight.hpp"
+#include "property_tests/report/atomic_file.hpp"
+#include "property_tests/report/failure_text.hpp"
+#include "property_tests/report/junit.hpp"
+#include "property_tests/report/numbers.hpp"
+#include "property_tests/report/record.hpp"
+
+namespace attest {
+namespace {
+
+struct Options {
+  std::vector<std::filesystem::path> paths;
+  ReplayPlan plan;
+  std::string rules, record, junit;
+  double time_limit = 60;
+  bool json = false, verbose = false;
+  std::vector<std::string> arguments;
+};
+
+std::string closing(const std::vector<CaseResult>& results, std::size_t files) {
+  std::int64_t differing = 0;
+  for (const CaseResult& result : results) differing += result.unexpected.empty() ? 0 : 1;
+  return "\n" + counted(static_cast<std::int64_t>(files), "fixture") + ", " +
+         counted(static_cast<std::int64_t>(results.size()), "verdict") + ", " +
+         (differing == 0 ? "all as expected" : std::to_string(differing) + " not as expected") +
+         ".\n";
+}
+
+Ending replay(Options& options) {
+  print_in_flight_on_fatal_signals();
+  if (!options.rules.empty()) options.plan.rules = rules_modes().at(options.rules);
+  options.plan.time_limit = milliseconds_of(options.time_limit);
+  options.plan.stop = &interrupted();
+  const Console err = Console::of(STDERR_FILENO, "standard error");
+  const Console out = options.json ? err : Console::of(STDOUT_FILENO, "standard output");
+  if (!options.plan.backend.empty()) select_backends(options.plan.backend);
+  const std::vector<std::filesystem::path> files = fixture_files(options.paths);
+  RecordHeader header{.command = "replay",
+                      .arguments = options.arguments,
+                      .count = static_cast<std::int64_t>(files.size()),
+                      .rules = options.rules.empty() ? "enforce,report" : options.rules,
+                      .required = required_engines(),
+                      .machine = this_machine()};
+  std::optional<RecordFile> record;
+  if (options.json || !options.record.empty()) {
+    record.emplace(options.json ? "-" : options.record);
+    record->line(header_json(header));
+  }
+  std::vector<CaseResult> results;
+  JunitReport junit;
+  const auto judged = [&](CaseResult result) {
+    result.index = static_cast<std::int64_t>(results.size());
+    out.print(result_line(result, out));
+    const bool in_full = options.verbose || !result.unexpected.empty();
+    if (in_full) out.print(failure_text(result, out) + "\n");
+    if (record) record->line(case_json(result));
+    junit.add(result);
+    results.push_back(std::move(result));
+  };
+  bool bad_input = false;
+  for (const std::filesystem::path& file : files) {
+    try {
+      replay_file(file, options.plan, judged);
+    } catch (const FixtureError& error) {
+      // The other files are judged all the same.
+      err.print(std::string("attest: ") + error.what() + "\n");
+      bad_input = true;
+    }
+  }
+  const int code = interrupted() ? exit_interrupted
+                   : bad_input   ? exit_bad_input
+                                 : replay_exit_code(results);
+  out.print(closing(results, files.size()));
+  if (!options.junit.empty()) write_atomically(options.junit, junit.xml(run_properties(header)));
+  if (record) record->line(replay_summary_json(results, code, interrupted()));
+  return {code};
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Chosen& chosen) {
+  CLI::App* command =
+      app.add_subcommand("replay",
+                         "Judge fixtures, with their fault and without, against what they "
+                         "promise");
+  auto options = std::make_shared<Options>();
+  options->arguments = chosen.arguments;
+  command->add_option("paths", options->paths, "Fixtures, or folders of them")->required();
+  command
+      ->add_option("--backend", options->plan.backend,
+                   "Backends instead of the fixture's, by name or prefix")
+      ->type_name("SELECTOR");
+  command->add_option("--rules", options->rules, "Only this mode: enforce, report or off")
+      ->check(CLI::IsMember(rules_modes()));
+  command->add_option("--time-limit", options->time_limit, "Seconds for one launch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  CLI::Option* record =
+      command->add_option("--record", options->record, "Write the run record")->type_name("FILE");
+  command->add_flag("--json", options->json, "The record on standard output")->excludes(record);
+  command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
+  command->add_flag("--verbose", options->verbose, "Print every verdict in full");
+  command->callback([options, &chosen] { chosen.action = [options] { return replay(*options); }; });
+}
+
+}  // namespace attest

@@ -1,0 +1,223 @@
+#include "property_tests/run.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "backends/registry.hpp"
+#include "cli/commands.hpp"
+#include "cli/environment.hpp"
+#include "cli/flags.hpp"
+#include "cli/interrupt.hpp"
+#include "contracts/verdict.hpp"
+#include "property_tests/in_flight.hpp"
+#include "property_tests/metadata_faults.hpp"
+#include "property_tests/report/atomic_file.hpp"
+#include "property_tests/report/explain.hpp"
+#include "property_tests/required_engines.hpp"
+#include "property_tests/run_screen.hpp"
+
+namespace attest {
+namespace {
+
+struct Options {
+  RunPlan plan;
+  std::string backend, shard = "1/1", rules = "enforce", record, junit;
+  std::optional<std::int64_t> one_case;
+  double budget = 0, time_limit = 60, shrink_time = 10;
+  bool json = false, verbose = false, quiet = false, expect_caught = false;
+  std::vector<std::string> arguments;
+};
+
+void finish_plan(Options& options) {
+  RunPlan& plan = options.plan;
+  plan.backends = select_backends(options.backend);
+  plan.all_must_run = !options.backend.empty();
+  plan.shard = parse_shard(options.shard);
+  plan.rules = rules_modes().at(options.rules);
+  plan.budget = milliseconds_of(options.budget);
+  plan.time_limit = milliseconds_of(options.time_limit);
+  plan.shrink_budget = milliseconds_of(options.shrink_time);
+  plan.stop = &interrupted();
+  if (!plan.fault.empty() && find_metadata_fault(plan.fault) == nullptr) {
+    throw std::invalid_argument(unknown_subject(plan.fault));
+  }
+  if (options.one_case) {
+    plan.first = *options.one_case;
+    plan.count = 1;
+  }
+  if (options.expect_caught) plan.max_failures = 1;
+}
+
+RecordHeader header_of(const Options& options) {
+  const RunPlan& plan = options.plan;
+  RecordHeader header{.command = "run",
+                      .arguments = options.arguments,
+                      .seed = plan.seed,
+                      .first = plan.first,
+                      .count = plan.count,
+                      .shard = options.shard,
+                      .rules = options.rules,
+                      .required = required_engines(),
+                      .backends = {},
+                      .machine = this_machine()};
+  for (const Backend* backend : plan.backends) header.backends.emplace_back(backend->name());
+  return header;
+}
+
+/// True, with a sentence each, when ATTEST_REQUIRE asks for what this run cannot or did not give.
+bool lacks(const std::vector<std::string>& sentences, const Console& err) {
+  for (const std::string& sentence : sentences) err.print("attest: " + sentence + "\n");
+  return !sentences.empty();
+}
+
+/// Whether every backend failed a case, for deliberate faults.
+int caught_code(const RunSummary& summary, const Console& out) {
+  int code = 0;
+  for (const BackendTally& tally : summary.tallies) {
+    if (tally.failed() > 0) continue;
+    out.print("not caught: " + tally.backend + "\n");
+    code = exit_expectation;
+  }
+  if (code == 0) out.print("every selected backend was caught\n");
+  return code;
+}
+
+std::string opening(const Options& options) {
+  const RunPlan& plan = options.plan;
+  return "attest run  seed " + std::to_string(plan.seed) + "  cases [" +
+         std::to_string(plan.first) + ", " + std::to_string(plan.first + plan.count) + ")  shard " +
+         options.shard + "  rules " + options.rules + "\n";
+}
+
+void write_junit(const Options& options, JunitCollector& collector, const RunSummary& summary) {
+  for (const BackendTally& tally : summary.tallies) {
+    if (tally.cases() == 0) collector.report.add_unavailable(tally.backend, tally.note);
+  }
+  write_atomically(options.junit, collector.report.xml(run_properties(header_of(options))));
+}
+
+Ending run(Options& options) {
+  print_in_flight_on_fatal_signals();
+  finish_plan(options);
+  // With --json the record is all that standard output holds.
+  const Console err = Console::of(STDERR_FILENO, "standard error");
+  const Console out = options.json ? err : Console::of(STDOUT_FILENO, "standard output");
+  if (lacks(unmet_requirements(required_engines()), err)) return {exit_code(Verdict::unavailable)};
+  std::optional<RecordFile> record;
+  if (options.json || !options.record.empty()) {
+    record.emplace(options.json ? "-" : options.record);
+    record->line(header_json(header_of(options)));
+  }
+  RunScreen screen(out, Progress(options.quiet ? Console::silent() : err), options.plan.max_saved,
+                   options.verbose);
+  JunitCollector junit;
+  std::vector<RunObserver*> observers = {&screen};
+  std::optional<RunRecorder> recorder;
+  if (record) observers.push_back(&recorder.emplace(*record));
+  if (!options.junit.empty()) observers.push_back(&junit);
+
+  out.print(opening(options));
+  const RunSummary summary = run_cases(options.plan, observers);
+  out.print(run_summary_text(summary, out));
+  int code = summary.interrupted ? exit_interrupted : exit_code(summary.tallies);
+  if (!summary.interrupted && options.expect_caught) code = caught_code(summary, out);
+  if (lacks(engines_not_run(required_engines(), summary.tallies), err) && code == 0) {
+    code = exit_code(Verdict::unavailable);
+  }
+  if (!options.junit.empty()) write_junit(options, junit, summary);
+  if (summary.error) std::rethrow_exception(summary.error);
+  if (record) record->line(summary_json(summary.tallies, code, summary.interrupted));
+  return {code, summary.abandoned};
+}
+
+void add_selection(CLI::App& command, Options& options) {
+  RunPlan& plan = options.plan;
+  command
+      .add_option("--backend", options.backend,
+                  "Backends by name or prefix, comma-separated; what is named must run. "
+                  "Default: every honest backend that can run here")
+      ->type_name("SELECTOR");
+  command.add_option("--seed", plan.seed, "Of the case stream")->capture_default_str();
+  CLI::Option* cases =
+      command.add_option("--cases", plan.count, "Cases per backend")->capture_default_str();
+  CLI::Option* first =
+      command.add_option("--first", plan.first, "Index of the first one")->capture_default_str();
+  command.add_option("--case", options.one_case, "Only this one")->excludes(cases)->excludes(first);
+  command.add_option("--shard", options.shard, "Part i of n of the same cases")
+      ->type_name("i/n")
+      ->capture_default_str();
+  command
+      .add_option("--rules", options.rules,
+                  "enforce: a broken rule rejects; report: listed, and the kernel runs; off")
+      ->check(CLI::IsMember(rules_modes()))
+      ->capture_default_str();
+  command.add_option("--fault", plan.fault,
+                     "Put this mistake into every call (attest explain faults lists them)");
+  command.add_option("--max-kv", plan.max_kv, "Longest KV of a case")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--max-requests", plan.max_requests, "Largest batch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--form", plan.run.form, "Force a kernel form, as 2d or 3d");
+  command.add_option("--kv-splits", plan.run.kv_splits, "Force a split count");
+}
+
+void add_limits(CLI::App& command, Options& options) {
+  RunPlan& plan = options.plan;
+  command
+      .add_option("--budget", options.budget, "Seconds for the whole run, shared by the backends")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--time-limit", options.time_limit, "Seconds for one launch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option("--max-failures", plan.max_failures, "Leave a backend after this many; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_flag("--fail-fast", plan.fail_fast, "The first failure ends the run");
+  command.add_flag("--expect-caught", options.expect_caught,
+                   "For deliberate faults: 0 when every backend fails a case, else 7");
+  command
+      .add_option("--shrink-time", options.shrink_time, "Seconds to shrink a failure; 0: do not")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      .add_option("--max-saved", plan.max_saved, "Failures per backend to shrink, save and print")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--jobs", plan.jobs, "Cases at a time; 0: one per core")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+void add_outputs(CLI::App& command, Options& options) {
+  command.add_option("--out", options.plan.out, "Folder for the fixtures of failures")
+      ->capture_default_str();
+  CLI::Option* record =
+      command
+          .add_option("--record", options.record, "Write the run record, one JSON object a line")
+          ->type_name("FILE");
+  command.add_flag("--json", options.json, "The run record on standard output, text on the other")
+      ->excludes(record);
+  command.add_option("--junit", options.junit, "Write JUnit XML")->type_name("FILE");
+  command.add_flag("--verbose", options.verbose, "Print every reproduction line before its launch");
+  command.add_flag("--quiet", options.quiet, "No progress");
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Chosen& chosen) {
+  CLI::App* command = app.add_subcommand("run", "Judge generated cases on backends");
+  auto options = std::make_shared<Options>();
+  options->arguments = chosen.arguments;
+  add_selection(*command, *options);
+  add_limits(*command, *options);
+  add_outputs(*command, *options);
+  command->callback([options, &chosen] { chosen.action = [options] { return run(*options); }; });
+}
+
+}  // namespace attest

@@ -1,0 +1,197 @@
+#include "property_tests/backend_run.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+
+#include "property_tests/generators.hpp"
+#include "property_tests/report/numbers.hpp"
+#include "property_tests/save_failure.hpp"
+
+namespace attest {
+namespace {
+
+/// How a person gets this case of the stream again.
+std::string origin_of(const RunPlan& plan, std::int64_t index) {
+  const RunPlan defaults;
+  std::string text = "--seed " + std::to_string(plan.seed) + " --case " + std::to_string(index);
+  if (plan.max_kv != defaults.max_kv) text += " --max-kv " + std::to_string(plan.max_kv);
+  if (plan.max_requests != defaults.max_requests) {
+    text += " --max-requests " + std::to_string(plan.max_requests);
+  }
+  if (!plan.run.form.empty()) text += " --form " + plan.run.form;
+  if (plan.run.kv_splits > 0) text += " --kv-splits " + std::to_string(plan.run.kv_splits);
+  return text;
+}
+
+int jobs_for(const RunPlan& plan, const Backend& backend, std::size_t cases) {
+  int jobs = plan.jobs;
+  if (jobs <= 0) {
+    jobs = backend.capabilities().isolate
+               ? 1
+               : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  }
+  return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(jobs), cases));
+}
+
+}  // namespace
+
+BackendRun::BackendRun(const RunPlan& plan, const Backend& backend,
+                       std::vector<RunObserver*> observers, Clock::time_point deadline)
+    : plan_(plan),
+      backend_(backend),
+      observers_(std::move(observers)),
+      deadline_(deadline),
+      cases_(cases_of(plan)),
+      jobs_(jobs_for(plan, backend, cases_.size())) {
+  tally_.backend = backend.name();
+  tally_.engine = split_backend_name(backend.name()).engine;
+  tally_.version = backend.profile().version;
+  tally_.planned = planned();
+}
+
+void BackendRun::start(const std::shared_ptr<BackendRun>& self) {
+  self->begin_ = Clock::now();
+  self->active_ = self->jobs_;
+  for (int i = 0; i < self->jobs_; ++i) {
+    std::thread([self] { self->work(); }).detach();
+  }
+}
+
+void BackendRun::work() {
+  {
+    InFlight in_flight("");
+    try {
+      while (const auto index = take()) judge_one(*index, in_flight);
+    } catch (const std::logic_error& error) {
+      // Ours, not a mistake of the person who called: it must not pass for a usage error.
+      fail(std::make_exception_ptr(
+          std::runtime_error(std::string(backend_.name()) + ": " + error.what())));
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  --active_;
+  changed_.notify_all();
+}
+
+std::optional<std::int64_t> BackendRun::take() {
+  const std::lock_guard lock(mutex_);
+  if (stopping() || error_ || next_ == cases_.size()) return std::nullopt;
+  const std::int64_t limit = plan_.fail_fast ? 1 : plan_.max_failures;
+  if (limit > 0 && tally_.failed() >= limit) return std::nullopt;
+  if (Clock::now() >= deadline_) {
+    out_of_time_ = true;
+    return std::nullopt;
+  }
+  return cases_[next_++];
+}
+
+void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
+  const Capabilities& capabilities = backend_.capabilities();
+  Case c = generate(plan_.seed, static_cast<std::uint64_t>(index),
+                    {.signature = capabilities.signature,
+                     .capabilities = &capabilities,
+                     .max_kv = plan_.max_kv,
+                     .max_requests = plan_.max_requests});
+  c.origin = origin_of(plan_, index);
+  c.fault = plan_.fault;
+  JudgeOptions options;
+  options.rules = plan_.rules;
+  options.run = plan_.run;
+  options.time_limit = plan_.time_limit;
+  options.reference_threads = jobs_ > 1 ? 1 : 0;
+  options.before_launch = [&](const std::string& repro) {
+    in_flight.now(repro);
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    for (RunObserver* observer : observers_) observer->launches(repro);
+  };
+  CaseResult result{.name = "case " + std::to_string(index),
+                    .index = index,
+                    .seed = plan_.seed,
+                    .problem = in_words(c),
+                    .features = features_of(c),
+                    .judgement = judge(c, backend_, options)};
+  if (!is_failure(result.judgement.verdict)) return deliver(result);
+  try {
+    look_closer(result, c, options);
+  } catch (...) {
+    // The failure is told all the same; what could not be written ends the run after it.
+    deliver(result);
+    throw;
+  }
+  deliver(result);
+}
+
+void BackendRun::look_closer(CaseResult& result, const Case& c, const JudgeOptions& options) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (saved_ >= plan_.max_saved || stopping()) return;
+    ++saved_;
+  }
+  const Case best = shrink_failure(result, c, backend_, options,
+                                   {.budget = plan_.shrink_budget,
+                                    .max_trials = plan_.max_trials,
+                                    .stop = [this] { return stopping(); }});
+  save_failure(result, best, backend_, plan_.out);
+}
+
+void BackendRun::deliver(const CaseResult& result) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  tally_.add(result);
+  for (RunObserver* observer : observers_) observer->judged(result, tally_);
+}
+
+void BackendRun::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(error);
+}
+
+bool BackendRun::wait() {
+  std::unique_lock lock(mutex_);
+  // Polled: a signal handler may set the flag but not notify.
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(50), [&] { return active_ == 0; })) {
+    if (!stopping()) continue;
+    return changed_.wait_for(lock, plan_.grace, [&] { return active_ == 0; });
+  }
+  return true;
+}
+
+std::exception_ptr BackendRun::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void BackendRun::unavailable(std::string reason) {
+  const std::lock_guard lock(mutex_);
+  if (plan_.all_must_run) {
+    tally_.unavailable(std::move(reason));
+  } else {
+    tally_.note = "unavailable: " + std::move(reason);
+  }
+}
+
+std::string BackendRun::why_not_all() const {
+  const std::string done = " after " + std::to_string(tally_.cases()) + " of " +
+                           std::to_string(tally_.planned) + " cases";
+  if (begin_ == Clock::time_point{}) return "not run: the run ended before its turn";
+  if (error_) return "ended by an error" + done;
+  if (interrupted()) return "interrupted" + done;
+  if (out_of_time_) return "out of time" + done;
+  return "stopped at " + counted(tally_.failed(), "failure") + done;
+}
+
+BackendTally BackendRun::close() {
+  const std::lock_guard lock(mutex_);
+  if (closed_.exchange(true)) return tally_;
+  if (begin_ != Clock::time_point{}) {
+    tally_.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  if (tally_.note.empty() && tally_.cases() < tally_.planned) tally_.note = why_not_all();
+  return tally_;
+}
+
+}  // namespace attest

@@ -1,0 +1,118 @@
+#include "property_tests/check_calls.hpp"
+
+#include <iostream>
+#include <regex>
+#include <set>
+
+#include "contracts/rules.hpp"
+#include "contracts/verdict.hpp"
+
+namespace attest {
+
+std::string_view name(CallOutcome outcome) {
+  switch (outcome) {
+    case CallOutcome::ok:
+      return "ok";
+    case CallOutcome::wrong:
+      return "wrong";
+    case CallOutcome::not_recorded:
+      return "not recorded";
+    case CallOutcome::unsupported:
+      return "unsupported";
+  }
+  return "";
+}
+
+CallOutcome CheckedCall::outcome() const {
+  if (check.verdict == Verdict::pass) return CallOutcome::ok;
+  if (check.verdict == Verdict::rejected) return CallOutcome::wrong;
+  return check.missing.empty() ? CallOutcome::unsupported : CallOutcome::not_recorded;
+}
+
+std::vector<std::string> threads_in(std::string_view source) {
+  static const std::regex thread("[\\w.-]+/[\\w.-]+#\\d+");
+  const std::string text(source);
+  std::vector<std::string> threads;
+  for (std::sregex_iterator match(text.begin(), text.end(), thread), end; match != end; ++match) {
+    threads.push_back(match->str());
+  }
+  return threads;
+}
+
+CheckedCall check_call(const CapturedCall& captured) {
+  CheckedCall checked{.id = captured.id,
+                      .kernel = captured.kernel,
+                      .mode = captured.mode,
+                      .path = captured.path,
+                      .file_version = captured.file_version,
+                      .label = captured.expected,
+                      .check = check_captured(captured),
+                      .comparison = {}};
+  checked.comparison = compare_label(captured, checked.check);
+  return checked;
+}
+
+void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each) {
+  if (source == "-") {
+    read_captured(std::cin, "standard input", each);
+  } else {
+    read_captured(std::filesystem::path(source), each);
+  }
+}
+
+void CheckSummary::add(const CheckedCall& call) {
+  Kernel& kernel = kernels[call.kernel];
+  const CallOutcome outcome = call.outcome();
+  ++kernel.calls;
+  kernel.ok += outcome == CallOutcome::ok ? 1 : 0;
+  kernel.wrong += outcome == CallOutcome::wrong ? 1 : 0;
+  kernel.not_recorded += outcome == CallOutcome::not_recorded ? 1 : 0;
+  kernel.unsupported += outcome == CallOutcome::unsupported ? 1 : 0;
+  std::set<std::string> rejecting;
+  std::set<std::string> others;
+  for (const Finding& finding : call.check.findings) {
+    (rejects(finding.severity) ? rejecting : others).insert(finding.rule);
+  }
+  std::set<std::string> threads;
+  for (const std::string& id : rejecting) {
+    ++wrong_by_rule[id];
+    const Rule* rule = find_rule(id);
+    const auto named = threads_in(rule == nullptr ? "" : rule->source);
+    threads.insert(named.begin(), named.end());
+  }
+  for (const std::string& thread : threads) ++wrong_by_thread[thread];
+  for (const std::string& rule : others) ++found_by_rule[rule];
+  agreeing += call.comparison.outcome == LabelOutcome::agree ? 1 : 0;
+  if (call.comparison.outcome == LabelOutcome::disagree) differing.push_back(call);
+  if (call.comparison.outcome == LabelOutcome::unsure) {
+    ++kernel.doubtful;
+    doubtful.push_back(call);
+  }
+}
+
+CheckSummary::Kernel CheckSummary::total() const {
+  Kernel sum;
+  for (const auto& [kernel, one] : kernels) {
+    sum.calls += one.calls;
+    sum.ok += one.ok;
+    sum.wrong += one.wrong;
+    sum.doubtful += one.doubtful;
+    sum.not_recorded += one.not_recorded;
+    sum.unsupported += one.unsupported;
+  }
+  return sum;
+}
+
+int check_exit_code(const CheckSummary& summary, bool expect_labels) {
+  const CheckSummary::Kernel total = summary.total();
+  if (total.calls == 0) return exit_usage;
+  if (total.ok + total.wrong == 0) return exit_code(Verdict::unsupported);
+  if (expect_labels) {
+    // Labels that nobody compared are not labels that agree.
+    if (!summary.differing.empty()) return exit_expectation;
+    return summary.agreeing > 0 ? 0 : exit_code(Verdict::unsupported);
+  }
+  return total.wrong > 0 ? exit_code(Verdict::rejected) : 0;
+}
+
+}  // namespace attest

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fixtures/captured.hpp"
+#include "fixtures/captured_check.hpp"
+#include "fixtures/labels.hpp"
+
+namespace attest {
+
+/// What became of one captured call.
+enum class CallOutcome {
+  ok,            ///< every rule that applies was evaluated; none rejects
+  wrong,         ///< a rule of severity wrong or fault fired
+  not_recorded,  ///< nothing rejects, but a rule needed values the capture kept only as a hash
+  unsupported,   ///< a signature this version does not know, or no truth beside the call
+};
+std::string_view name(CallOutcome outcome);
+
+/// A captured call, what the rules say, and how that stands to the label beside it.
+struct CheckedCall {
+  std::string id, kernel, mode, path, file_version;
+  std::vector<std::string> label;
+  CapturedCheck check;
+  LabelComparison comparison;
+
+  CallOutcome outcome() const;
+};
+
+CheckedCall check_call(const CapturedCall& captured);
+
+/// Reads "-" (standard input), a file or a directory. \throws FixtureError,
+/// std::filesystem::filesystem_error
+void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each);
+
+/// Sums over many calls.
+struct CheckSummary {
+  struct Kernel {
+    std::int64_t calls = 0, ok = 0, wrong = 0, doubtful = 0, not_recorded = 0, unsupported = 0;
+  };
+  std::map<std::string, Kernel> kernels;
+  std::map<std::string, std::int64_t> wrong_by_rule;  ///< calls a rejecting rule fired on
+  std::map<std::string, std::int64_t> found_by_rule;  ///< calls a slow or policy rule fired on
+  /// Calls broken in a way that a public thread is about, by thread ("sgl-project/sglang#36430").
+  std::map<std::string, std::int64_t> wrong_by_thread;
+  std::int64_t agreeing = 0;
+  std::vector<CheckedCall> differing;
+  std::vector<CheckedCall> doubtful;  ///< labelled only "unsure" or "perf"
+
+  void add(const CheckedCall& call);
+  Kernel total() const;
+};
+
+/// Threads that a rule's source names, as "owner/repository#number".
+std::vector<std::string> threads_in(std::string_view source);
+
+/// 64 when nothing was read; with labels: 0 when all agree, else 7; without: 2 when a call is
+/// wrong, 3 when none could be judged, else 0.
+int check_exit_code(const CheckSummary& summary, bool expect_labels);
+
+}  // namespace attest

@@ -1,0 +1,111 @@
+#include "property_tests/check_calls.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "contracts/verdict.hpp"
+#include "property_tests/check_text.hpp"
+
+namespace attest {
+namespace {
+
+CheckedCall call_with(Verdict verdict, LabelOutcome label) {
+  CheckedCall call;
+  call.id = "sglang-0001";
+  call.kernel = "unified_attention";
+  call.mode = "target_verify";
+  call.path = "eager";
+  call.check.verdict = verdict;
+  call.comparison.outcome = label;
+  if (verdict == Verdict::rejected) {
+    call.check.findings = {{.rule = "seqused_k.counts_this_steps_tokens",
+                            .severity = Severity::wrong,
+                            .where = "seqused_k[0]",
+                            .got = "20",
+                            .expected = "24"},
+                           {.rule = "seqused_k.counts_this_steps_tokens",
+                            .severity = Severity::wrong,
+                            .where = "seqused_k[1]",
+                            .got = "21",
+                            .expected = "25"}};
+  }
+  return call;
+}
+
+CheckSummary summary_of(std::initializer_list<CheckedCall> calls) {
+  CheckSummary summary;
+  for (const CheckedCall& call : calls) summary.add(call);
+  return summary;
+}
+
+TEST(CheckCalls, ExitCodeWithoutLabelsIsTheWorstOfTheCalls) {
+  const CheckedCall ok = call_with(Verdict::pass, LabelOutcome::agree);
+  const CheckedCall wrong = call_with(Verdict::rejected, LabelOutcome::agree);
+  const CheckedCall unknown = call_with(Verdict::unsupported, LabelOutcome::not_judged);
+  EXPECT_EQ(check_exit_code(summary_of({ok, unknown}), false), 0);
+  EXPECT_EQ(check_exit_code(summary_of({ok, wrong}), false), 2);
+  EXPECT_EQ(check_exit_code(summary_of({unknown}), false), 3);
+  EXPECT_EQ(check_exit_code(summary_of({}), false), exit_usage);
+}
+
+TEST(CheckCalls, ExitCodeWithLabelsIsAboutAgreement) {
+  const CheckedCall wrong = call_with(Verdict::rejected, LabelOutcome::agree);
+  const CheckedCall differs = call_with(Verdict::rejected, LabelOutcome::disagree);
+  const CheckedCall unsure = call_with(Verdict::rejected, LabelOutcome::unsure);
+  EXPECT_EQ(check_exit_code(summary_of({wrong, unsure}), true), 0);
+  EXPECT_EQ(check_exit_code(summary_of({wrong, differs}), true), exit_expectation);
+  EXPECT_EQ(check_exit_code(summary_of({unsure}), true), 3) << "nothing was compared";
+}
+
+TEST(CheckCalls, CountACallOncePerRule) {
+  const CheckSummary summary = summary_of({call_with(Verdict::rejected, LabelOutcome::agree)});
+  EXPECT_EQ(summary.wrong_by_rule.at("seqused_k.counts_this_steps_tokens"), 1);
+}
+
+TEST(CheckCalls, FindTheThreadsOfASource) {
+  EXPECT_EQ(threads_in("sgl-project/sglang#36430 (draft decode); vllm-project/vllm#1 and a/b.cpp"),
+            (std::vector<std::string>{"sgl-project/sglang#36430", "vllm-project/vllm#1"}));
+  EXPECT_TRUE(threads_in("ROCm/aiter aiter/ops/x.py").empty());
+}
+
+TEST(CheckCalls, CountMissingValuesApartFromUnknownSignatures) {
+  CheckedCall missing = call_with(Verdict::unsupported, LabelOutcome::not_judged);
+  missing.check.missing = {"block_table"};
+  const CheckSummary summary =
+      summary_of({missing, call_with(Verdict::unsupported, LabelOutcome::not_judged)});
+  EXPECT_EQ(summary.total().not_recorded, 1);
+  EXPECT_EQ(summary.total().unsupported, 1);
+}
+
+TEST(CheckCalls, SayNothingAboutACallThatIsSimplyRight) {
+  EXPECT_EQ(checked_call_text(call_with(Verdict::pass, LabelOutcome::agree), Console::silent()),
+            "");
+}
+
+TEST(CheckCalls, NameTheArrayTheValueAndTheExpectation) {
+  const std::string text =
+      checked_call_text(call_with(Verdict::rejected, LabelOutcome::agree), Console::silent());
+  EXPECT_NE(text.find("seqused_k[0] is 20, expected 24"), std::string::npos) << text;
+}
+
+TEST(CheckCalls, EndWithOneSentence) {
+  const CheckSummary summary = summary_of({call_with(Verdict::pass, LabelOutcome::agree),
+                                           call_with(Verdict::rejected, LabelOutcome::agree)});
+  const std::string text = check_summary_text(summary, true, Console::silent());
+  EXPECT_NE(text.find("2 calls: 2 judged, 1 wrong, 0 without recorded values, 0 unsupported; 2 "
+                      "agree with their label, 0 differ.\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(CheckCalls, WriteJsonThatSaysTheSame) {
+  const auto json = nlohmann::json::parse(
+      checked_call_json(call_with(Verdict::rejected, LabelOutcome::disagree)));
+  EXPECT_EQ(json["outcome"], "wrong");
+  EXPECT_EQ(json["comparison"], "disagree");
+  EXPECT_EQ(json["findings"].size(), 2U);
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,207 @@
+#include "property_tests/check_text.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "contracts/rules.hpp"
+#include "property_tests/report/numbers.hpp"
+#include "property_tests/report/text_table.hpp"
+
+namespace attest {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string title(const CheckedCall& call, const Console& console) {
+  const std::string word(name(call.outcome()));
+  const bool wrong = call.outcome() == CallOutcome::wrong;
+  return (wrong ? console.bad(word) : console.doubtful(word)) + "  " + call.id + "  " +
+         call.kernel + "  " + call.mode + " " + call.path +
+         (call.file_version.empty() ? "" : "  of " + call.file_version) + "\n";
+}
+
+std::string kernel_table(const CheckSummary& summary, const Console& console) {
+  using enum TextTable::Align;
+  TextTable table({{"kernel", left},
+                   {"calls", right},
+                   {"judged", right},
+                   {"ok", right},
+                   {"wrong", right},
+                   {"doubtful label", right},
+                   {"not recorded", right},
+                   {"unsupported", right}});
+  const auto row = [&](const std::string& kernel, const CheckSummary::Kernel& of) {
+    const std::string wrong = std::to_string(of.wrong);
+    table.add({kernel, std::to_string(of.calls), std::to_string(of.ok + of.wrong),
+               std::to_string(of.ok), of.wrong > 0 ? console.bad(wrong) : wrong,
+               std::to_string(of.doubtful), std::to_string(of.not_recorded),
+               std::to_string(of.unsupported)});
+  };
+  for (const auto& [kernel, of] : summary.kernels) row(kernel, of);
+  if (summary.kernels.size() > 1) row("all", summary.total());
+  return table.str();
+}
+
+std::string rule_table(const std::map<std::string, std::int64_t>& calls_by_rule) {
+  std::vector<std::pair<std::string, std::int64_t>> rules(calls_by_rule.begin(),
+                                                          calls_by_rule.end());
+  std::stable_sort(rules.begin(), rules.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  using enum TextTable::Align;
+  TextTable table({{"rule", left}, {"calls", right}, {"known from", left}});
+  for (const auto& [id, calls] : rules) {
+    const Rule* rule = find_rule(id);
+    table.add({id, std::to_string(calls), rule == nullptr ? "" : std::string(rule->source)});
+  }
+  return table.str();
+}
+
+std::string thread_lines(const CheckSummary& summary) {
+  std::vector<std::pair<std::string, std::int64_t>> threads(summary.wrong_by_thread.begin(),
+                                                            summary.wrong_by_thread.end());
+  std::stable_sort(threads.begin(), threads.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [thread, calls] : threads) {
+    text += (text.empty() ? "" : ", ") + thread + " (" + counted(calls, "call") + ")";
+  }
+  return text.empty() ? "" : "\nPublic bugs of the kinds found: " + text + "\n";
+}
+
+std::string label_lines(const CheckSummary& summary, const Console& console) {
+  std::string text;
+  if (!summary.doubtful.empty()) {
+    text += "\nLabelled only as a doubt, so not held against anybody:\n";
+    for (const CheckedCall& call : summary.doubtful) {
+      text += "  " + call.id + "  " + std::string(name(call.outcome())) +
+              "  label: " + call.label.front() + "\n";
+    }
+  }
+  if (!summary.differing.empty()) {
+    text += "\n" + console.bad("Labels that differ") + ":\n";
+    for (const CheckedCall& call : summary.differing) {
+      text += "  " + call.id + "  " + std::string(name(call.outcome())) + "  " +
+              call.comparison.reason + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string checked_call_text(const CheckedCall& call, const Console& console) {
+  if (call.outcome() == CallOutcome::ok && call.check.findings.empty() &&
+      call.comparison.outcome != LabelOutcome::disagree) {
+    return "";
+  }
+  std::string text = title(call, console);
+  if (!call.check.reason.empty()) text += "  " + call.check.reason + "\n";
+  for (const Finding& finding : call.check.findings) {
+    text += "  " + to_string(finding);
+    if (finding.more > 0) text += " (and " + counted(finding.more, "more place") + ")";
+    text += "\n";
+  }
+  if (call.comparison.outcome == LabelOutcome::disagree)
+    text += "  label differs: " + call.comparison.reason + "\n";
+  return text;
+}
+
+std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
+                               const Console& console) {
+  const CheckSummary::Kernel total = summary.total();
+  std::string text = kernel_table(summary, console);
+  if (!summary.found_by_rule.empty()) {
+    text += "\nFindings beside the verdict (slow or policy):\n" + rule_table(summary.found_by_rule);
+  }
+  if (expect_labels) text += label_lines(summary, console);
+  if (!summary.wrong_by_rule.empty()) {
+    text += "\nWrong calls by the rule they break:\n" + rule_table(summary.wrong_by_rule);
+    text += thread_lines(summary);
+  }
+  text += "\n" + counted(total.calls, "call") + ": " + std::to_string(total.ok + total.wrong) +
+          " judged, " + std::to_string(total.wrong) + " wrong, " +
+          std::to_string(total.not_recorded) + " without recorded values, " +
+          std::to_string(total.unsupported) + " unsupported";
+  if (!expect_labels) return text + ".\n";
+  const std::string agree = "; " + std::to_string(summary.agreeing) + " agree with their label, ";
+  const auto differ = static_cast<std::int64_t>(summary.differing.size());
+  const std::string differing = std::to_string(differ) + (differ == 1 ? " differs" : " differ");
+  return text + agree + (differ == 0 ? console.good(differing) : console.bad(differing)) + ".\n";
+}
+
+CaseResult as_case_result(const CheckedCall& call, bool expect_labels) {
+  CaseResult result;
+  result.name = call.id + ", " + call.mode + " " + call.path;
+  result.problem = "captured call of " + call.file_version;
+  Judgement& judgement = result.judgement;
+  judgement.backend = call.kernel;
+  judgement.findings = call.check.findings;
+  judgement.reason = call.check.reason;
+  judgement.verdict = call.check.verdict;
+  judgement.repro = "attest check, call " + call.id;
+  const LabelOutcome label = call.comparison.outcome;
+  if (expect_labels && label != LabelOutcome::not_judged) {
+    result.expected = judgement.verdict;
+    if (label == LabelOutcome::disagree) result.unexpected = call.comparison.reason;
+  }
+  return result;
+}
+
+std::string checked_call_json(const CheckedCall& call) {
+  Json json = {{"kind", "call"},
+               {"id", call.id},
+               {"kernel", call.kernel},
+               {"mode", call.mode},
+               {"path", call.path},
+               {"file_version", call.file_version},
+               {"outcome", name(call.outcome())},
+               {"reason", call.check.reason},
+               {"findings", Json::array()},
+               {"missing", call.check.missing},
+               {"label", call.label},
+               {"comparison", name(call.comparison.outcome)},
+               {"comparison_reason", call.comparison.reason}};
+  for (const Finding& finding : call.check.findings) {
+    json["findings"].push_back({{"rule", finding.rule},
+                                {"severity", name(finding.severity)},
+                                {"where", finding.where},
+                                {"got", finding.got},
+                                {"expected", finding.expected},
+                                {"more", finding.more}});
+  }
+  return dumped(json);
+}
+
+std::string check_summary_json(const CheckSummary& summary, int exit_code) {
+  const CheckSummary::Kernel total = summary.total();
+  Json json = {{"kind", "summary"},
+               {"schema", 1},
+               {"exit", exit_code},
+               {"calls", total.calls},
+               {"ok", total.ok},
+               {"wrong", total.wrong},
+               {"doubtful_label", total.doubtful},
+               {"agreeing", summary.agreeing},
+               {"not_recorded", total.not_recorded},
+               {"unsupported", total.unsupported},
+               {"labels_differing", summary.differing.size()},
+               {"wrong_by_rule", summary.wrong_by_rule},
+               {"found_by_rule", summary.found_by_rule},
+               {"wrong_by_thread", summary.wrong_by_thread},
+               {"kernels", Json::object()}};
+  for (const auto& [kernel, of] : summary.kernels) {
+    json["kernels"][kernel] = {{"calls", of.calls},
+                               {"ok", of.ok},
+                               {"wrong", of.wrong},
+                               {"doubtful_label", of.doubtful},
+                               {"not_recorded", of.not_recorded},
+                               {"unsupported", of.unsupported}};
+  }
+  return dumped(json);
+}
+
+}  // namespace attest

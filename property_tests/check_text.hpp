@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "property_tests/check_calls.hpp"
+#include "property_tests/report/console.hpp"
+#include "property_tests/report/result.hpp"
+
+namespace attest {
+
+/// A block for a call with something to say (findings, values missing, a differing label); empty
+/// for one that is simply right.
+std::string checked_call_text(const CheckedCall& call, const Console& console);
+
+/// Table by kernel, the rules that fired with the public thread or file each comes from, calls
+/// whose label is only a doubt, disagreements, and one closing sentence.
+std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
+                               const Console& console);
+
+/// The call as one JUnit case of its kernel. With labels, only a differing one is a failure.
+CaseResult as_case_result(const CheckedCall& call, bool expect_labels);
+
+/// Lines of the check record (docs/cli.md): {"kind": "call"} and {"kind": "summary"}.
+std::string checked_call_json(const CheckedCall& call);
+std::string check_summary_json(const CheckSummary& summary, int exit_code);
+
+}  // namespace attest

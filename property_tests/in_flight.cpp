@@ -1,0 +1,85 @@
+#include "property_tests/in_flight.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstring>
+
+namespace attest {
+namespace {
+
+// Fixed storage: the handler may neither allocate nor lock.
+struct Line {
+  std::atomic<bool> used{false};
+  std::atomic<std::size_t> size{0};
+  std::array<char, 1000> text{};
+};
+std::array<Line, 64> lines;
+
+constexpr std::array fatal_signals = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+std::array<struct sigaction, fatal_signals.size()> previous;
+
+void put(const char* text, std::size_t size) {
+  // Nothing can be done about a failing write here.
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, text, size);
+}
+
+void put(const char* text) { put(text, std::strlen(text)); }
+
+void on_fatal_signal(int signal_number) {
+  put("\nattest: killed by a signal while it judged:\n");
+  for (const Line& line : lines) {
+    const std::size_t size = line.size.load();
+    if (size == 0) continue;
+    put("  ");
+    put(line.text.data(), size);
+    put("\n");
+  }
+  // The faulting instruction runs again, into the handler that was there before.
+  for (std::size_t i = 0; i < fatal_signals.size(); ++i) {
+    if (fatal_signals[i] == signal_number) ::sigaction(signal_number, &previous[i], nullptr);
+  }
+  if (signal_number == SIGABRT) ::raise(SIGABRT);
+}
+
+}  // namespace
+
+InFlight::InFlight(std::string_view repro) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].used.exchange(true)) continue;
+    slot_ = static_cast<int>(i);
+    break;
+  }
+  now(repro);
+}
+
+void InFlight::now(std::string_view repro) {
+  if (slot_ < 0) return;
+  Line& line = lines[static_cast<std::size_t>(slot_)];
+  const std::size_t size = std::min(repro.size(), line.text.size());
+  line.size.store(0);
+  std::memcpy(line.text.data(), repro.data(), size);
+  line.size.store(size);
+}
+
+InFlight::~InFlight() {
+  if (slot_ < 0) return;
+  Line& line = lines[static_cast<std::size_t>(slot_)];
+  line.size.store(0);
+  line.used.store(false);
+}
+
+void print_in_flight_on_fatal_signals() {
+  for (std::size_t i = 0; i < fatal_signals.size(); ++i) {
+    struct sigaction action{};
+    action.sa_handler = on_fatal_signal;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_ONSTACK;
+    ::sigaction(fatal_signals[i], &action, &previous[i]);
+  }
+}
+
+}  // namespace attest

@@ -1,0 +1,183 @@
+#include "property_tests/replay.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "backends/registry.hpp"
+#include "contracts/verdict.hpp"
+#include "fixtures/fixture.hpp"
+#include "property_tests/generators.hpp"
+#include "property_tests/in_flight.hpp"
+#include "property_tests/save_failure.hpp"
+
+namespace attest {
+namespace {
+
+std::vector<const Backend*> of_signature(const std::vector<const Backend*>& backends,
+                                         Signature signature) {
+  std::vector<const Backend*> kept;
+  for (const Backend* backend : backends) {
+    if (backend->capabilities().signature == signature) kept.push_back(backend);
+  }
+  return kept;
+}
+
+std::vector<const Backend*> honest_here(Signature signature) {
+  const auto all = of_signature(select_backends(""), signature);
+  std::vector<const Backend*> here;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(here),
+               [](const Backend* backend) { return backend->available().yes; });
+  return here.empty() ? all : here;
+}
+
+/// A fixture whose fault is neither in the call nor in the metadata: its backend is the faulty one.
+bool backend_is_the_fault(const Fixture& fixture) {
+  return fixture.faulty && fixture.fault.empty() && !fixture.call;
+}
+
+/// Backends for one side. A named one is kept though it may be unavailable: what is named must run.
+std::vector<const Backend*> backends_for(const Fixture& fixture, bool with_fault,
+                                         const ReplayPlan& plan, Signature signature) {
+  if (!plan.backend.empty()) return of_signature(select_backends(plan.backend), signature);
+  if (fixture.backend.empty() || (backend_is_the_fault(fixture) && !with_fault)) {
+    return honest_here(signature);
+  }
+  try {
+    return of_signature(select_backends(fixture.backend), signature);
+  } catch (const std::invalid_argument& error) {
+    throw FixtureError(fixture.name + ": /backend: " + error.what());
+  }
+}
+
+std::string_view words(RulesMode mode) {
+  switch (mode) {
+    case RulesMode::enforce:
+      return "rules enforced";
+    case RulesMode::report:
+      return "rules reported";
+    case RulesMode::off:
+      return "rules off";
+  }
+  return "";
+}
+
+/// Why the judgement is not what the fixture promises; empty = it is.
+std::string unexpected(const Judgement& judgement, const Expectation& expectation, Verdict expected,
+                       RulesMode mode) {
+  if (judgement.verdict != expected) {
+    return "expected " + std::string(name(expected)) + ", got " +
+           std::string(name(judgement.verdict)) +
+           (judgement.reason.empty() ? "" : " (" + judgement.reason + ")");
+  }
+  if (mode == RulesMode::off) return "";
+  for (const std::string& rule : expectation.rules) {
+    const bool found = std::any_of(judgement.findings.begin(), judgement.findings.end(),
+                                   [&](const Finding& finding) { return finding.rule == rule; });
+    if (!found) return "expected a finding of " + rule + ", which did not fire";
+  }
+  return "";
+}
+
+struct Side {
+  bool with_fault;
+  const Expectation* expectation;
+};
+
+std::vector<Side> sides_of(const Fixture& fixture) {
+  std::vector<Side> sides;
+  if (fixture.faulty) sides.push_back({true, &*fixture.faulty});
+  sides.push_back({false, &fixture.fixed});
+  return sides;
+}
+
+std::string name_of(const Fixture& fixture, const Side& side, RulesMode mode) {
+  std::string text = fixture.name;
+  if (fixture.evidence == Evidence::modelled) text += " (modelled)";
+  if (fixture.faulty) text += side.with_fault ? ", with the fault" : ", without the fault";
+  return text + ", " + std::string(words(mode));
+}
+
+CaseResult judge_side(const Fixture& fixture, const Case& c, const Side& side, RulesMode mode,
+                      const Backend& backend, const ReplayPlan& plan) {
+  InFlight in_flight("");
+  JudgeOptions options;
+  options.rules = mode;
+  options.run = plan.run;
+  options.time_limit = plan.time_limit;
+  options.before_launch = [&](const std::string& repro) { in_flight.now(repro); };
+  CaseResult result{.name = name_of(fixture, side, mode),
+                    .seed = c.seed,
+                    .problem = in_words(c),
+                    .features = features_of(c),
+                    .judgement = judge(c, backend, options)};
+  result.expected =
+      mode == RulesMode::enforce ? side.expectation->enforced : side.expectation->reported;
+  result.unexpected = unexpected(result.judgement, *side.expectation, *result.expected, mode);
+  return result;
+}
+
+CaseResult without_backend(const Fixture& fixture, const ReplayPlan& plan) {
+  CaseResult result;
+  result.name = fixture.name;
+  result.judgement.verdict = Verdict::unsupported;
+  result.judgement.backend = plan.backend.empty() ? "any" : plan.backend;
+  result.judgement.reason = "no selected backend has the signature " + fixture.signature;
+  result.expected = fixture.fixed.enforced;
+  result.unexpected = result.judgement.reason;
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesystem::path>& paths) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> files;
+  for (const fs::path& path : paths) {
+    if (!fs::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<fs::path> inside;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) {
+      if (entry.is_regular_file() && entry.path().extension() == ".json") {
+        inside.push_back(entry.path());
+      }
+    }
+    if (inside.empty()) throw FixtureError(path.string() + ": holds no .json file");
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
+                 const std::function<void(const CaseResult&)>& each) {
+  const Fixture fixture = load_fixture(file);
+  std::vector<RulesMode> modes = {RulesMode::enforce, RulesMode::report};
+  if (plan.rules) modes = {*plan.rules};
+  const Signature signature = case_of(fixture, false).signature;
+  for (const Side& side : sides_of(fixture)) {
+    const auto backends = backends_for(fixture, side.with_fault, plan, signature);
+    if (backends.empty()) each(without_backend(fixture, plan));
+    Case c = case_of(fixture, side.with_fault);
+    c.origin = file.string();
+    for (const Backend* backend : backends) {
+      for (const RulesMode mode : modes) {
+        if (plan.stop != nullptr && plan.stop->load()) return;
+        each(judge_side(fixture, c, side, mode, *backend, plan));
+      }
+    }
+  }
+}
+
+int replay_exit_code(const std::vector<CaseResult>& results) {
+  int code = 0;
+  for (const CaseResult& result : results) {
+    if (result.unexpected.empty()) continue;
+    if (result.judgement.verdict != Verdict::unavailable) return exit_expectation;
+    code = exit_code(Verdict::unavailable);
+  }
+  return code;
+}
+
+}  // namespace attest

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "property_tests/judge.hpp"
+#include "property_tests/report/result.hpp"
+
+namespace attest {
+
+/// How to replay fixtures.
+struct ReplayPlan {
+  std::string backend;             ///< selector instead of the fixture's; empty = the fixture's
+  std::optional<RulesMode> rules;  ///< only this mode; absent = enforced, then reported
+  RunOptions run;
+  std::chrono::milliseconds time_limit{60'000};
+  const std::atomic<bool>* stop = nullptr;  ///< ends between two judgements
+};
+
+/// The .json files that `paths` name, in order; a directory stands for every one below it, by name.
+/// \throws std::filesystem::filesystem_error, FixtureError for a directory without any
+std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesystem::path>& paths);
+
+/// Judges a fixture from each side (with the fault, without it), on each backend it names or, when
+/// it names none, on every available honest backend of its signature, in each rules mode.
+/// Every result says what was expected. \throws FixtureError
+void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
+                 const std::function<void(const CaseResult&)>& each);
+
+/// 0 when every verdict is as expected; 4 when the only ones that are not are unavailable here; 7
+/// otherwise. \pre results is not empty
+int replay_exit_code(const std::vector<CaseResult>& results);
+
+}  // namespace attest

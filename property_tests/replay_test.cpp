@@ -1,0 +1,139 @@
+#include "property_tests/replay.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "fixtures/fixture.hpp"
+#include "property_tests/report/atomic_file.hpp"
+
+namespace attest {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A verify step whose framework forgot the draft tokens: seen from both sides.
+Fixture short_prefix() {
+  Problem problem;
+  problem.model.num_q_heads = 4;
+  problem.model.num_kv_heads = 2;
+  problem.mode = Mode::target_verify;
+  problem.pool.num_pages = 16;
+  problem.num_draft_tokens = 3;
+  problem.requests = {{.sequence = 0, .committed = 30, .new_tokens = 3},
+                      {.sequence = 1, .committed = 41, .new_tokens = 3}};
+  Fixture fixture;
+  fixture.name = "short_prefix";
+  fixture.story = "the draft tokens are not counted";
+  fixture.source = "attest's own test";
+  fixture.trace = {problem};
+  fixture.signature = "extend";
+  fixture.fault = "prefix_short_by_draft_count";
+  fixture.recipe = Recipe::recall;
+  fixture.faulty = Expectation{Verdict::rejected, Verdict::mismatch, {}};
+  fixture.fixed = {Verdict::pass, Verdict::pass, {}};
+  return fixture;
+}
+
+class Replay : public testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(folder); }
+  void TearDown() override { fs::remove_all(folder); }
+
+  fs::path save(const Fixture& fixture) const {
+    const fs::path path = folder / (fixture.name + ".json");
+    write_atomically(path, to_json(fixture));
+    return path;
+  }
+  static std::vector<CaseResult> replay(const fs::path& path, const ReplayPlan& plan = {}) {
+    std::vector<CaseResult> results;
+    replay_file(path, plan, [&](const CaseResult& result) { results.push_back(result); });
+    return results;
+  }
+
+  const fs::path folder = fs::path(testing::TempDir()) / "attest_replay_test";
+};
+
+TEST_F(Replay, JudgesBothSidesInBothRulesModes) {
+  ReplayPlan plan;
+  plan.backend = "scalar.extend@cpu";
+  const std::vector<CaseResult> results = replay(save(short_prefix()), plan);
+  ASSERT_EQ(results.size(), 4U);
+  const Verdict verdicts[] = {Verdict::rejected, Verdict::mismatch, Verdict::pass, Verdict::pass};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(results[i].judgement.verdict, verdicts[i])
+        << results[i].name << ": " << results[i].judgement.reason;
+    EXPECT_EQ(results[i].unexpected, "");
+  }
+  EXPECT_EQ(replay_exit_code(results), 0);
+}
+
+TEST_F(Replay, KeepsToTheModeItIsGiven) {
+  ReplayPlan plan;
+  plan.backend = "scalar.extend@cpu";
+  plan.rules = RulesMode::report;
+  const std::vector<CaseResult> results = replay(save(short_prefix()), plan);
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].judgement.verdict, Verdict::mismatch);
+}
+
+TEST_F(Replay, SaysWhatWasExpectedOfASurprise) {
+  Fixture fixture = short_prefix();
+  fixture.fixed.reported = Verdict::mismatch;
+  ReplayPlan plan;
+  plan.backend = "scalar.extend@cpu";
+  const std::vector<CaseResult> results = replay(save(fixture), plan);
+  EXPECT_EQ(results.back().unexpected, "expected mismatch, got pass");
+  EXPECT_EQ(replay_exit_code(results), exit_expectation);
+}
+
+TEST_F(Replay, DoesNotTakeTheRightVerdictForAWrongReason) {
+  Fixture fixture = short_prefix();
+  fixture.faulty->rules = {"heads.divide_evenly_or_so"};
+  ReplayPlan plan;
+  plan.backend = "scalar.extend@cpu";
+  try {
+    const std::vector<CaseResult> results = replay(save(fixture), plan);
+    EXPECT_NE(results[0].unexpected.find("which did not fire"), std::string::npos);
+    EXPECT_EQ(replay_exit_code(results), exit_expectation);
+  } catch (const FixtureError&) {
+    // A reader that knows every rule id may refuse the file before any judgement.
+  }
+}
+
+TEST_F(Replay, RefusesABackendOfAnotherSignature) {
+  ReplayPlan plan;
+  plan.backend = "scalar.unified@cpu";
+  const std::vector<CaseResult> results = replay(save(short_prefix()), plan);
+  ASSERT_FALSE(results.empty());
+  EXPECT_EQ(results[0].judgement.verdict, Verdict::unsupported);
+  EXPECT_EQ(replay_exit_code(results), exit_expectation);
+}
+
+TEST_F(Replay, UnavailableAloneIsItsOwnExitCode) {
+  CaseResult absent;
+  absent.judgement.verdict = Verdict::unavailable;
+  absent.unexpected = "expected pass, got unavailable";
+  EXPECT_EQ(replay_exit_code({absent}), 4);
+  CaseResult wrong = absent;
+  wrong.judgement.verdict = Verdict::mismatch;
+  EXPECT_EQ(replay_exit_code({absent, wrong}), exit_expectation);
+}
+
+TEST_F(Replay, TakesAFolderForEveryFixtureBelowIt) {
+  Fixture other = short_prefix();
+  other.name = "a_second";
+  save(other);
+  save(short_prefix());
+  const std::vector<fs::path> files = fixture_files({folder});
+  ASSERT_EQ(files.size(), 2U);
+  EXPECT_EQ(files[0].filename(), "a_second.json");
+}
+
+TEST_F(Replay, RefusesAFolderWithoutFixtures) {
+  fs::create_directories(folder);
+  EXPECT_THROW(fixture_files({folder}), FixtureError);
+}
+
+}  // namespace
+}  // namespace attest

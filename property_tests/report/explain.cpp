@@ -1,0 +1,172 @@
+#include "property_tests/report/explain.hpp"
+
+#include <nlohmann/json.hpp>
+#include <variant>
+
+#include "contracts/rules.hpp"
+#include "property_tests/case.hpp"
+#include "property_tests/metadata_faults.hpp"
+#include "property_tests/report/examples.hpp"
+#include "property_tests/report/near_names.hpp"
+#include "property_tests/report/numbers.hpp"
+#include "property_tests/report/text_table.hpp"
+
+namespace attest {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view field_of(std::string_view id) { return id.substr(0, id.find('.')); }
+
+std::string signatures_of(const Rule& rule) {
+  std::string text;
+  for (const Signature signature : all_signatures) {
+    if (rule.applies_to(signature))
+      text += (text.empty() ? "" : ", ") + std::string(name(signature));
+  }
+  return text;
+}
+
+std::string severity_text(Severity severity, const Console& console) {
+  const std::string word(name(severity));
+  return rejects(severity) ? console.bad(word) : console.doubtful(word);
+}
+
+std::string_view consequence(Severity severity) {
+  switch (severity) {
+    case Severity::wrong:
+      return "silently different numbers; rejects the call";
+    case Severity::fault:
+      return "an exception, an access out of bounds or NaN; rejects the call";
+    case Severity::slow:
+      return "right numbers at a multiple of the cost; a finding beside the verdict";
+    case Severity::policy:
+      return "right today on this kernel, a trap on another; a finding beside the verdict";
+  }
+  return "";
+}
+
+/// The example's own call, checked now: what it is and what the rule says of it.
+std::string example_text(const Example& example, std::string_view id) {
+  const Fixture fixture = parse_fixture(example.json, example.file);
+  const Case c = case_of(fixture, !fixture.fault.empty());
+  const SlotMap slots = make_slot_map(c.problem);
+  std::string text = "  example    " + std::string(example.file) + "\n";
+  if (!fixture.story.empty()) text += "             " + fixture.story + "\n";
+  text +=
+      "             " + std::string(fixture.signature) + " call for: " + describe(c.problem) + "\n";
+  if (!c.fault.empty()) text += "             with the fault " + c.fault + " put in\n";
+  const auto call = call_of(c, slots);
+  if (const auto* unsupported = std::get_if<Unsupported>(&call)) {
+    return text + "             cannot be shown: " + unsupported->reason + "\n";
+  }
+  const Report report = check(std::get<Call>(call), Truth{c.problem, slots});
+  std::string found;
+  for (const Finding& finding : report.findings()) {
+    if (finding.rule != id) continue;
+    found += "  it says    " + finding.where + " is " + finding.got + ", expected " +
+             finding.expected + "\n";
+    if (finding.more > 0) found += "             and " + counted(finding.more, "more place") + "\n";
+  }
+  if (found.empty())
+    found = "  it says    (only for kernels that declare the capability it needs)\n";
+  return text + found;
+}
+
+std::string rule_text(const Rule& rule, const Console& console) {
+  std::string text = console.bold(rule.id) + "\n  says       " + std::string(rule.says) +
+                     "\n  why        " + std::string(rule.why) + "\n  source     " +
+                     std::string(rule.source) + "\n  severity   " +
+                     severity_text(rule.severity, console) + ": " +
+                     std::string(consequence(rule.severity)) + "\n  kind       " +
+                     std::string(name(rule.kind)) + "\n  signatures " + signatures_of(rule) + "\n";
+  for (const Example& example : rule_examples()) {
+    if (example.rule == rule.id) return text + example_text(example, rule.id);
+  }
+  return text;
+}
+
+Json rule_object(const Rule& rule) {
+  Json json = {{"kind", "rule"},
+               {"id", rule.id},
+               {"says", rule.says},
+               {"why", rule.why},
+               {"source", rule.source},
+               {"severity", name(rule.severity)},
+               {"rule_kind", name(rule.kind)},
+               {"rejects", rejects(rule.severity)},
+               {"signatures", Json::array()},
+               {"examples", Json::array()}};
+  for (const Signature signature : all_signatures) {
+    if (rule.applies_to(signature)) json["signatures"].push_back(name(signature));
+  }
+  for (const Example& example : rule_examples()) {
+    if (example.rule == rule.id) json["examples"].push_back(Json::parse(example.json));
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string rules_text(const Console& console) {
+  std::string text;
+  std::string_view field;
+  TextTable table({{"rule"}, {"severity"}, {"says"}});
+  for (const Rule& rule : all_rules()) {
+    if (field_of(rule.id) != field) {
+      if (!field.empty()) table.add({});
+      field = field_of(rule.id);
+    }
+    table.add(
+        {std::string(rule.id), severity_text(rule.severity, console), std::string(rule.says)});
+  }
+  text += table.str();
+  return text + "\n" + counted(static_cast<std::int64_t>(all_rules().size()), "rule") +
+         ". attest explain RULE says why, gives the source and a call that breaks it; attest "
+         "explain "
+         "faults lists the mistakes that can be put into a call.\n";
+}
+
+std::string rules_json(std::string_view only) {
+  Json json = Json::array();
+  for (const Rule& rule : all_rules()) {
+    if (only.empty() || rule.id == only) json.push_back(rule_object(rule));
+  }
+  return json.dump(2) + "\n";
+}
+
+std::optional<std::string> explain_text(std::string_view id, const Console& console) {
+  if (const Rule* rule = find_rule(id)) return rule_text(*rule, console);
+  if (const MetadataFault* fault = find_metadata_fault(id)) {
+    return console.bold(fault->id) + "\n  says       " + std::string(fault->says) +
+           "\n  source     " + std::string(fault->source) + "\n";
+  }
+  return std::nullopt;
+}
+
+std::string faults_text(const Console& console) {
+  TextTable table({{"fault"}, {"says"}, {"source"}});
+  for (const MetadataFault& fault : all_metadata_faults()) {
+    table.add({console.bold(fault.id), std::string(fault.says), std::string(fault.source)});
+  }
+  return table.str();
+}
+
+std::string faults_json() {
+  Json json = Json::array();
+  for (const MetadataFault& fault : all_metadata_faults()) {
+    json.push_back(
+        {{"kind", "fault"}, {"id", fault.id}, {"says", fault.says}, {"source", fault.source}});
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string unknown_subject(std::string_view id) {
+  std::vector<std::string> names = {"faults"};
+  for (const Rule& rule : all_rules()) names.emplace_back(rule.id);
+  for (const MetadataFault& fault : all_metadata_faults()) names.emplace_back(fault.id);
+  return "no rule or fault '" + std::string(id) + "'" + did_you_mean(id, names) +
+         " attest explain lists them";
+}
+
+}  // namespace attest

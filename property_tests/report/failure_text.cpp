@@ -1,0 +1,93 @@
+#include "property_tests/report/failure_text.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "property_tests/report/numbers.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::size_t max_findings = 5;
+
+std::string line(std::string_view label, std::string_view text) {
+  std::string out = "  " + std::string(label);
+  out.append(label.size() < 10 ? 10 - label.size() : 1, ' ');
+  return out + std::string(text) + "\n";
+}
+
+std::string places(const OracleResult& oracle) {
+  return " (" + short_number(oracle.worst) + " x the limit; " + std::to_string(oracle.failures) +
+         " of " + std::to_string(oracle.compared) + " places over it)";
+}
+
+std::string oracle_lines(const Judgement& judgement) {
+  std::string text;
+  for (const OracleResult& oracle : judgement.oracles) {
+    if (oracle.passed) continue;
+    text += line("oracle", oracle.oracle + ": " + oracle.detail + places(oracle));
+  }
+  return text;
+}
+
+std::string finding_lines(const Judgement& judgement) {
+  std::string text;
+  const std::size_t shown = std::min(judgement.findings.size(), max_findings);
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += line("rule", to_string(judgement.findings[i]));
+  }
+  if (judgement.findings.size() > shown) {
+    text += line("", "and " + counted(static_cast<std::int64_t>(judgement.findings.size() - shown),
+                                      "more finding"));
+  }
+  return text;
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return out;
+}
+
+}  // namespace
+
+std::string failure_text(const CaseResult& result, const Console& console) {
+  const Judgement& judgement = result.judgement;
+  std::string text = console.as(judgement.verdict, upper(name(judgement.verdict))) + "  " +
+                     judgement.backend + "  " + result.name + "\n";
+  text += line("problem", result.problem);
+  if (!judgement.engine.empty()) {
+    text += line("ran on",
+                 judgement.engine + (judgement.form.empty() ? "" : ", form " + judgement.form));
+  }
+  if (!result.unexpected.empty()) text += line("expected", result.unexpected);
+  if (!judgement.reason.empty()) text += line("reason", judgement.reason);
+  text += oracle_lines(judgement);
+  text += finding_lines(judgement);
+  for (const std::string& lint : judgement.lints) text += line("lint", lint);
+  text += line("diagnosis", judgement.diagnosis.empty() ? "none found" : judgement.diagnosis);
+  if (!result.shrunk.empty()) text += line("shrunk", result.shrunk);
+  if (!result.fixture.empty()) text += line("saved", result.fixture);
+  text += line("again", console.bold(judgement.repro));
+  return text;
+}
+
+std::string result_line(const CaseResult& result, const Console& console) {
+  const Judgement& judgement = result.judgement;
+  std::string verdict(name(judgement.verdict));
+  verdict.append(verdict.size() < 11 ? 11 - verdict.size() : 0, ' ');
+  std::string text = console.as(judgement.verdict, verdict) + "  " + judgement.backend + "  " +
+                     result.name + "  " + duration(judgement.seconds);
+  const std::string kind = failure_kind(judgement);
+  if (is_failure(judgement.verdict) && kind != name(judgement.verdict)) text += "  by " + kind;
+  if (judgement.verdict == Verdict::pass || judgement.verdict == Verdict::mismatch) {
+    text += "  error/bound " + short_number(judgement.worst_over_bound);
+  } else if (!is_failure(judgement.verdict)) {
+    text += "  " + judgement.reason;
+  }
+  if (!result.unexpected.empty()) text += "  " + console.bad("UNEXPECTED: " + result.unexpected);
+  return text + "\n";
+}
+
+}  // namespace attest

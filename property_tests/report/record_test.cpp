@@ -1,0 +1,99 @@
+#include "property_tests/report/record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <system_error>
+
+#include "property_tests/report/sample_result.hpp"
+
+namespace attest {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(Record, CaseLineHoldsWhatAFailureNeeds) {
+  const Json json = Json::parse(case_json(sample_mismatch()));
+  EXPECT_EQ(json["kind"], "case");
+  EXPECT_EQ(json["backend"], "scalar.unified@cpu");
+  EXPECT_EQ(json["engine"], "cpu");
+  EXPECT_EQ(json["case"], 42);
+  EXPECT_EQ(json["seed"], 7);
+  EXPECT_EQ(json["verdict"], "mismatch");
+  EXPECT_EQ(json["error_over_bound"], 412.5);
+  EXPECT_EQ(json["oracles"][1]["element"], 17);
+  EXPECT_EQ(json["findings"][0]["rule"], "block_table.has_draft_slack");
+  EXPECT_EQ(json["counters"]["kv_bytes"], 34816);
+  EXPECT_EQ(json["repro"], "attest run --backend scalar.unified@cpu --seed 7 --case 42");
+  EXPECT_FALSE(json.contains("expected"));
+}
+
+TEST(Record, SaysNanAndInfinityInWords) {
+  CaseResult result = sample_pass();
+  result.judgement.worst_over_bound = std::numeric_limits<double>::quiet_NaN();
+  result.judgement.worst_z = std::numeric_limits<double>::infinity();
+  const Json json = Json::parse(case_json(result));
+  EXPECT_EQ(json["error_over_bound"], "nan");
+  EXPECT_EQ(json["z"], "inf");
+}
+
+TEST(Record, SurvivesTextThatIsNotUtf8) {
+  CaseResult result = sample_pass();
+  result.judgement.reason = "worker said \xff\xfe";
+  EXPECT_TRUE(Json::accept(case_json(result)));
+}
+
+TEST(Record, HeaderNamesVersionMachineAndSelection) {
+  RecordHeader header{.command = "run", .seed = 7, .first = 3, .count = 10, .shard = "2/4"};
+  header.backends = {"scalar.unified@cpu"};
+  header.machine.cpu = "a cpu";
+  const Json json = Json::parse(header_json(header));
+  EXPECT_EQ(json["kind"], "header");
+  EXPECT_EQ(json["schema"], record_schema);
+  EXPECT_EQ(json["seed"], 7);
+  EXPECT_EQ(json["shard"], "2/4");
+  EXPECT_EQ(json["machine"]["cpu"], "a cpu");
+  EXPECT_FALSE(json["version"].get<std::string>().empty());
+  EXPECT_FALSE(json["compiler"].get<std::string>().empty());
+}
+
+TEST(Record, SummaryCountsEveryVerdict) {
+  BackendTally tally;
+  tally.backend = "scalar.unified@cpu";
+  tally.add(sample_mismatch());
+  tally.add(sample_pass());
+  const std::array tallies = {tally};
+  const Json json = Json::parse(summary_json(tallies, 1, true));
+  EXPECT_EQ(json["exit"], 1);
+  EXPECT_EQ(json["interrupted"], true);
+  EXPECT_EQ(json["backends"][0]["mismatch"], 1);
+  EXPECT_EQ(json["backends"][0]["pass"], 1);
+  EXPECT_EQ(json["backends"][0]["hung"], 0);
+  EXPECT_EQ(json["backends"][0]["failure_kinds"]["hard"], 1);
+}
+
+TEST(Record, FileHoldsEveryLineAsSoonAsItIsWritten) {
+  const std::string path = testing::TempDir() + "attest_record_test.jsonl";
+  RecordFile file(path);
+  file.line("{\"a\": 1}");
+  std::ifstream reader(path);
+  std::stringstream text;
+  text << reader.rdbuf();
+  EXPECT_EQ(text.str(), "{\"a\": 1}\n");
+}
+
+TEST(Record, NamesAFileThatCannotBeMade) {
+  try {
+    RecordFile file("/nonexistent/runs.jsonl");
+    FAIL() << "opened";
+  } catch (const std::system_error& error) {
+    EXPECT_STREQ(error.what(), "opening /nonexistent/runs.jsonl: No such file or directory");
+  }
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "contracts/verdict.hpp"
+#include "property_tests/judge.hpp"
+
+namespace attest {
+
+/// One judged case as every report says it: of a run (a case of the stream) or of a replay (one
+/// side of a fixture in one rules mode).
+struct CaseResult {
+  std::string name;        ///< "case 42", "int32_past_2gib, with fault, rules enforced"
+  std::int64_t index = 0;  ///< of the stream, or of the replay, from 0
+  std::uint64_t seed = 0;  ///< of the stream, or of the fixture's tensors
+  std::string problem;     ///< describe(problem), recipe and fault in words
+  std::vector<std::string> features;
+  Judgement judgement;
+  /// Only in a replay, or where a run was told what to expect.
+  std::optional<Verdict> expected;
+  std::string unexpected;  ///< why it is not what was expected; empty = it is
+  std::string fixture;     ///< file that replays it; empty = none
+  std::string shrunk;      ///< "36 trials, 7 steps: decode 1 req 1:1 ..."; empty = not shrunk
+};
+
+/// A verdict that says the case went wrong, as opposed to one that says it was not judged.
+bool is_failure(Verdict verdict);
+
+/// Name of the first oracle that failed, else the first rejecting rule, else the verdict: two
+/// failures of equal kind are probably one bug.
+std::string failure_kind(const Judgement& judgement);
+
+}  // namespace attest

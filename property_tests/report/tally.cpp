@@ -1,0 +1,123 @@
+#include "property_tests/report/tally.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "property_tests/report/console.hpp"
+#include "property_tests/report/numbers.hpp"
+#include "property_tests/report/text_table.hpp"
+
+namespace attest {
+namespace {
+
+/// NaN is worse than every number and stays.
+bool is_worse(double value, double worst) {
+  return !std::isnan(worst) && (std::isnan(value) || value > worst);
+}
+
+}  // namespace
+
+void BackendTally::add(const CaseResult& result) {
+  const Judgement& judgement = result.judgement;
+  ++verdicts[static_cast<std::size_t>(judgement.verdict)];
+  if (!judgement.engine.empty()) engine = judgement.engine;
+  if (is_worse(judgement.worst_over_bound, worst_over_bound)) {
+    worst_over_bound = judgement.worst_over_bound;
+    worst_case = result.name;
+  }
+  if (is_worse(judgement.worst_z, worst_z)) worst_z = judgement.worst_z;
+  for (const std::string& feature : result.features) ++features[feature];
+  if (is_failure(judgement.verdict)) ++failure_kinds[failure_kind(judgement)];
+}
+
+void BackendTally::unavailable(std::string reason) {
+  ++verdicts[static_cast<std::size_t>(Verdict::unavailable)];
+  note = "unavailable: " + std::move(reason);
+}
+
+std::int64_t BackendTally::cases() const {
+  return std::accumulate(verdicts.begin(), verdicts.end(), std::int64_t{0}) -
+         count(Verdict::unavailable);
+}
+
+std::int64_t BackendTally::failed() const {
+  return count(Verdict::mismatch) + count(Verdict::rejected) + count(Verdict::crashed) +
+         count(Verdict::hung);
+}
+
+int exit_code(std::span<const BackendTally> tallies) {
+  std::vector<Verdict> seen;
+  for (const BackendTally& tally : tallies) {
+    for (const Verdict verdict : all_verdicts) {
+      if (tally.count(verdict) > 0) seen.push_back(verdict);
+    }
+  }
+  return exit_code(std::span<const Verdict>(seen));
+}
+
+std::string tally_table(std::span<const BackendTally> tallies, const Console& console) {
+  const auto shown = [&](Verdict verdict) {
+    if (verdict != Verdict::unavailable && verdict != Verdict::crashed && verdict != Verdict::hung)
+      return true;
+    return std::any_of(tallies.begin(), tallies.end(),
+                       [&](const BackendTally& tally) { return tally.count(verdict) > 0; });
+  };
+  using enum TextTable::Align;
+  std::vector<TextTable::Column> columns = {{"backend", left}, {"cases", right}};
+  for (const Verdict verdict : all_verdicts) {
+    if (shown(verdict)) columns.push_back({std::string(name(verdict)), right});
+  }
+  for (const char* title : {"time", "cases/s", "error/bound", "z"})
+    columns.push_back({title, right});
+  TextTable table(columns);
+  for (const BackendTally& tally : tallies) {
+    // What was only offered and could not run has its reason below and no numbers.
+    if (tally.cases() == 0 && tally.count(Verdict::unavailable) == 0) continue;
+    std::vector<std::string> row = {tally.backend, std::to_string(tally.cases())};
+    for (const Verdict verdict : all_verdicts) {
+      if (!shown(verdict)) continue;
+      const std::string number = std::to_string(tally.count(verdict));
+      row.push_back(tally.count(verdict) > 0 ? console.as(verdict, number) : number);
+    }
+    const bool ran = tally.cases() > 0;
+    const auto cases = static_cast<double>(tally.cases());
+    row.push_back(ran ? duration(tally.seconds) : "-");
+    row.push_back(ran && tally.seconds > 0 ? short_number(cases / tally.seconds) : "-");
+    row.push_back(ran ? short_number(tally.worst_over_bound) : "-");
+    row.push_back(ran ? short_number(tally.worst_z) : "-");
+    table.add(std::move(row));
+  }
+  std::string text = table.str();
+  for (const BackendTally& tally : tallies) {
+    if (!tally.note.empty()) text += tally.backend + ": " + tally.note + "\n";
+  }
+  return text;
+}
+
+std::string coverage_lines(std::span<const BackendTally> tallies) {
+  constexpr std::size_t columns = 100;
+  std::string text;
+  for (const BackendTally& tally : tallies) {
+    if (tally.cases() == 0) continue;
+    std::vector<std::pair<std::string, std::int64_t>> features(tally.features.begin(),
+                                                               tally.features.end());
+    std::stable_sort(features.begin(), features.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string line = "coverage  " + tally.backend + ":";
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      std::string word = " " + features[i].first + " ";
+      word += percent(static_cast<double>(features[i].second), static_cast<double>(tally.cases()));
+      if (i + 1 < features.size()) word += ",";
+      if (line.size() + word.size() > columns) {
+        text += line + "\n";
+        line = "         ";
+      }
+      line += word;
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace attest

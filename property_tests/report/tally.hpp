@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "contracts/verdict.hpp"
+#include "property_tests/report/result.hpp"
+
+namespace attest {
+
+inline constexpr std::array all_verdicts = {
+    Verdict::pass,        Verdict::mismatch,  Verdict::rejected, Verdict::unsupported,
+    Verdict::unavailable, Verdict::untrusted, Verdict::crashed,  Verdict::hung};
+
+/// Sums of one backend over one run.
+struct BackendTally {
+  std::string backend;
+  std::string engine;   ///< as the runs reported it; the name's until one ran
+  std::string version;  ///< of the numerics profile
+  std::string note;     ///< why it did not run, or stopped early; empty = it ran to its end
+  std::int64_t planned = 0;
+  std::array<std::int64_t, all_verdicts.size()> verdicts{};
+  double seconds = 0;  ///< wall time of this backend's part
+  double worst_over_bound = 0;
+  double worst_z = 0;
+  std::string worst_case;  ///< name of the case with the largest error / bound
+  std::map<std::string, std::int64_t> features;
+  std::map<std::string, std::int64_t> failure_kinds;
+
+  void add(const CaseResult& result);
+  /// The whole backend counts as one unavailable case.
+  void unavailable(std::string reason);
+
+  std::int64_t count(Verdict verdict) const { return verdicts[static_cast<std::size_t>(verdict)]; }
+  std::int64_t cases() const;   ///< every verdict but unavailable
+  std::int64_t failed() const;  ///< mismatch, rejected, crashed, hung
+};
+
+/// Exit code of a run over several backends, from the one table in contracts/verdict.hpp. Cases
+/// that were counted nowhere (nothing ran) give the usage error.
+int exit_code(std::span<const BackendTally> tallies);
+
+/// The table at the end of a run. Columns for unavailable, crashed and hung appear when they count
+/// anything.
+std::string tally_table(std::span<const BackendTally> tallies, const class Console& console);
+
+/// "coverage  scalar.unified@cpu: uneven 61 %, window 24 %, ...", one line per backend that ran.
+std::string coverage_lines(std::span<const BackendTally> tallies);
+
+}  // namespace attest

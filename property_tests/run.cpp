@@ -1,0 +1,103 @@
+#include "property_tests/run.hpp"
+
+#include <memory>
+#include <stdexcept>
+
+#include "property_tests/backend_run.hpp"
+
+namespace attest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void check_plan(const RunPlan& plan) {
+  if (plan.backends.empty()) throw std::invalid_argument("no backend is selected");
+  if (plan.count <= 0) throw std::invalid_argument("zero cases: nothing would run");
+  if (plan.first < 0) throw std::invalid_argument("the first case is below 0");
+  if (cases_of(plan).empty()) {
+    throw std::invalid_argument("shard " + std::to_string(plan.shard.index) + "/" +
+                                std::to_string(plan.shard.count) + " of " +
+                                std::to_string(plan.count) + " cases is empty");
+  }
+}
+
+/// This backend's fair part of what is left of the budget.
+Clock::time_point deadline_of(const RunPlan& plan, Clock::time_point start, std::size_t done) {
+  if (plan.budget.count() == 0) return Clock::time_point::max();
+  const auto now = Clock::now();
+  const auto left = start + plan.budget - now;
+  return now + left / static_cast<std::int64_t>(plan.backends.size() - done);
+}
+
+/// Judges one backend's cases; waits for them.
+void run_one(const std::shared_ptr<BackendRun>& run, const Backend& backend,
+             const std::vector<RunObserver*>& observers, RunSummary& summary) {
+  try {
+    for (RunObserver* observer : observers) observer->begins(backend, run->planned());
+    BackendRun::start(run);
+    summary.abandoned = !run->wait();
+    const BackendTally tally = run->close();
+    for (RunObserver* observer : observers) observer->ends(tally);
+  } catch (...) {
+    summary.error = std::current_exception();
+  }
+}
+
+}  // namespace
+
+Shard parse_shard(std::string_view text) {
+  const std::string copy(text);
+  Shard shard;
+  std::size_t used = 0;
+  try {
+    shard.index = std::stoll(copy, &used);
+    if (used < copy.size() && copy[used] == '/') {
+      std::size_t rest = 0;
+      shard.count = std::stoll(copy.substr(used + 1), &rest);
+      used += 1 + rest;
+    } else {
+      used = 0;
+    }
+  } catch (const std::logic_error&) {
+    used = 0;
+  }
+  if (used != copy.size() || copy.empty() || shard.count < 1 || shard.index < 1 ||
+      shard.index > shard.count) {
+    throw std::invalid_argument("shard '" + copy + "' is not i/n with 1 <= i <= n");
+  }
+  return shard;
+}
+
+std::vector<std::int64_t> cases_of(const RunPlan& plan) {
+  std::vector<std::int64_t> cases;
+  for (std::int64_t i = plan.first; i < plan.first + plan.count; ++i) {
+    if (plan.shard.has(i)) cases.push_back(i);
+  }
+  return cases;
+}
+
+RunSummary run_cases(const RunPlan& plan, const std::vector<RunObserver*>& observers) {
+  check_plan(plan);
+  RunSummary summary;
+  const auto start = Clock::now();
+  bool ended = false;
+  for (const Backend* backend : plan.backends) {
+    auto run = std::make_shared<BackendRun>(plan, *backend, observers,
+                                            deadline_of(plan, start, summary.tallies.size()));
+    const bool failed = !summary.tallies.empty() && summary.tallies.back().failed() > 0;
+    ended |= summary.error != nullptr || summary.interrupted || (plan.fail_fast && failed);
+    if (!ended) {
+      if (const Answer available = backend->available()) {
+        run_one(run, *backend, observers, summary);
+      } else {
+        run->unavailable(available.reason);
+      }
+    }
+    if (run->error()) summary.error = run->error();
+    summary.interrupted |= plan.stop != nullptr && plan.stop->load();
+    summary.tallies.push_back(run->close());
+  }
+  return summary;
+}
+
+}  // namespace attest

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "property_tests/judge.hpp"
+#include "property_tests/report/result.hpp"
+#include "property_tests/report/tally.hpp"
+
+namespace attest {
+
+/// Part `index` (from 1) of `count`: case i of the stream belongs to part i % count + 1, so every
+/// shard count sees the same set.
+struct Shard {
+  std::int64_t index = 1;
+  std::int64_t count = 1;
+  bool has(std::int64_t i) const { return i % count == index - 1; }
+};
+/// "2/4". \throws std::invalid_argument
+Shard parse_shard(std::string_view text);
+
+/// What to run.
+struct RunPlan {
+  std::vector<const Backend*> backends;
+  std::uint64_t seed = 1;
+  std::int64_t first = 0;  ///< index of the first case
+  std::int64_t count = 200;
+  Shard shard;
+  RulesMode rules = RulesMode::enforce;
+  std::string fault;  ///< metadata fault put into every call; empty = none
+  RunOptions run;
+  std::int64_t max_kv = 512;
+  std::int64_t max_requests = 6;
+  std::chrono::milliseconds time_limit{60'000};  ///< of one launch
+  std::chrono::milliseconds budget{0};           ///< of the whole run; 0 = none
+  bool fail_fast = false;                        ///< the first failure ends the whole run
+  /// An unavailable backend counts as a verdict: what is named must run. Off for the default
+  /// selection, where it is only listed.
+  bool all_must_run = true;
+  std::int64_t max_failures = 0;  ///< per backend, then the next one; 0 = run to the end
+  std::int64_t max_saved = 5;     ///< failures per backend that are shrunk and saved
+  std::chrono::milliseconds shrink_budget{10'000};  ///< per failure; 0 = do not shrink
+  int max_trials = 200;                             ///< of one shrink
+  std::filesystem::path out = "fixtures/found";
+  int jobs = 0;  ///< cases at a time; 0 = one per core, one for backends that run isolated
+  /// Set from a signal handler to end the run; may be null.
+  const std::atomic<bool>* stop = nullptr;
+  /// How long cases in flight may still take after `stop`.
+  std::chrono::milliseconds grace{2'000};
+};
+
+/// Hears of a run as it happens; never from two threads at once. What it throws ends the run.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void begins(const Backend& /*backend*/, std::int64_t /*cases*/) {}
+  virtual void launches(const std::string& /*repro*/) {}
+  virtual void judged(const CaseResult& /*result*/, const BackendTally& /*so_far*/) {}
+  virtual void ends(const BackendTally& /*tally*/) {}
+};
+
+struct RunSummary {
+  std::vector<BackendTally> tallies;  ///< of every backend of the plan, in its order
+  bool interrupted = false;
+  bool abandoned = false;  ///< a case was still running when the grace ended: leave the process at
+                           ///< once, its thread lives
+  std::exception_ptr error;  ///< a broken machine or disk that ended the run
+};
+
+/// Judges every case of the plan on every backend. A failing case is shrunk (same verdict, same
+/// oracle or rule), diagnosed, saved as a fixture under plan.out, and the run goes on.
+/// \throws std::invalid_argument when the plan selects nothing.
+RunSummary run_cases(const RunPlan& plan, const std::vector<RunObserver*>& observers);
+
+/// Indices of the plan, in order.
+std::vector<std::int64_t> cases_of(const RunPlan& plan);
+
+}  // namespace attest
