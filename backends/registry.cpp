@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "backends/amx/amx_backend.hpp"
 #include "backends/faulty/faults.hpp"
@@ -81,10 +82,10 @@ std::vector<std::string> near_names(std::string_view wanted, std::span<const Bac
       candidates.emplace_back(name.substr(0, end));
     }
   }
-  std::sort(candidates.begin(), candidates.end());
+  std::sort(candidates.begin(), candidates.end());  // unique() wants them side by side
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-  std::stable_sort(candidates.begin(), candidates.end(), [&](const auto& a, const auto& b) {
-    return edits(wanted, a) < edits(wanted, b);
+  std::sort(candidates.begin(), candidates.end(), [&](const auto& a, const auto& b) {
+    return std::pair(edits(wanted, a), a) < std::pair(edits(wanted, b), b);
   });
   if (candidates.size() > 3) candidates.resize(3);
   return candidates;

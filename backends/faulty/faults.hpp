@@ -17,6 +17,7 @@ struct KernelFault {
   std::string_view shows;   ///< which calls can show it
   std::string_view source;  ///< public thread, or "modelled"
   std::vector<Signature> signatures;
+  bool large_pool = false;  ///< shows only where pages in use lie past 2 GiB of one pool
 };
 
 /// Every fault, in the order of the table in docs/backends.md.

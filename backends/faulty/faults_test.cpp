@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "backends/registry.hpp"
@@ -90,6 +92,16 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
   return text;
 }
 INSTANTIATE_TEST_SUITE_P(Faults, Faulty, testing::ValuesIn(runnable_faults()), test_name);
+
+TEST(Faults, HaveARowEachInTheDocumentation) {
+  std::ifstream file(ATTEST_SOURCE_DIR "/docs/backends.md");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  for (const KernelFault& fault : all_kernel_faults()) {
+    EXPECT_NE(text.find("| `" + std::string(fault.id) + "` | " + std::string(fault.says) + " |"),
+              std::string::npos)
+        << fault.id;
+  }
+}
 
 TEST(Faults, AreListedOnceWithASourceAndASentence) {
   std::set<std::string_view> ids;
