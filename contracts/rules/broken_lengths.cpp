@@ -16,10 +16,10 @@ Problem padded(Problem problem) {
   return problem;
 }
 
-/// A pool of 2^31 bytes for K and for V.
+/// Pools of K and V just above 2^31 bytes, with the batch at their end.
 Problem two_gib_verify() {
   Problem p = uneven_verify();
-  p.pool.num_pages = (std::int64_t{1} << 31) / (16 * 2 * 32 * 2);
+  p.pool.num_pages = (std::int64_t{1} << 31) / (16 * 2 * 32 * 2) + 8;
   p.pool.placement = Placement::high;
   return p;
 }
@@ -100,8 +100,8 @@ void break_key_lengths(BrokenCalls& calls) {
         return p;
       }(),
       [](UnifiedCall& c) { c.seqused_k.values = {8, 8}; });
-  calls.unified("seqused_k.is_int64_past_2_gib", "lengths cast to int32 over a cache of 2^31 bytes",
-                two_gib_verify(),
+  calls.unified("seqused_k.is_int64_past_2_gib",
+                "lengths cast to int32 over a cache above 2^31 bytes", two_gib_verify(),
                 [](UnifiedCall& c) { c.seqused_k = int_array(Dtype::int32, c.seqused_k.values); });
   calls.unified("seqused_k.is_int64", "lengths cast to int32 over a small cache", uneven_verify(),
                 [](UnifiedCall& c) { c.seqused_k = int_array(Dtype::int32, c.seqused_k.values); });

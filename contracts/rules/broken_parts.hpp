@@ -22,13 +22,14 @@ class BrokenCalls {
            void (*broken)(MlaDecodeCall&)) {
     add(rule, story, problem, lower_mla_decode(problem, make_slot_map(problem)), broken);
   }
-  /// The call is sound for `expressible`, but the layer or the scheduler wants `problem`.
+  /// The call is sound for `expressible`, but the layer or the scheduler wants `problem`, which no
+  /// call can say; `then` makes the call say it all the same.
   void unsaid(std::string_view rule, std::string_view story, const Problem& problem,
-              const Problem& expressible) {
-    const SlotMap slots = make_slot_map(expressible);
+              const Problem& expressible, void (*then)(Call&) = nullptr) {
     const Signature signature = expressible.model.mla ? Signature::mla_decode : Signature::unified;
-    calls_.push_back({rule, story, problem,
-                      checked<Call>(rule, lower(signature, expressible, slots)), std::nullopt});
+    Call call = checked(rule, lower(signature, expressible, make_slot_map(expressible)));
+    if (then) then(call);
+    calls_.push_back({rule, story, problem, std::move(call), std::nullopt});
   }
   std::vector<BrokenCall> take() && { return std::move(calls_); }
 

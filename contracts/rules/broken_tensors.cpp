@@ -46,10 +46,10 @@ void break_sizes(BrokenCalls& calls) {
                 [](UnifiedCall& c) { c.out.strides[0] = 32; });
   calls.mla("out.rows_do_not_overlap", "heads of o are half a head apart", mla_verify(),
             [](MlaDecodeCall& c) { c.o.strides[1] = 256; });
-  calls.unified("head_dim.is_the_layers", "half of every head of v", uneven_verify(),
-                [](UnifiedCall& c) { c.v.shape[3] = 16; });
-  calls.mla("head_dim.is_the_layers", "the cache without its rotary part", mla_verify(),
-            [](MlaDecodeCall& c) { c.kv_buffer.shape[3] = 512; });
+  calls.unified("head_dim.is_the_layers", "out has half of every head", uneven_verify(),
+                [](UnifiedCall& c) { c.out = contiguous(c.out.dtype, {5, 4, 16}); });
+  calls.mla("head_dim.is_the_layers", "o has the cache's head size", mla_verify(),
+            [](MlaDecodeCall& c) { c.o = contiguous(c.o.dtype, {4, 16, 576}); });
   Problem wide_v = uneven_verify();
   wide_v.model.v_head_dim = 64;
   calls.unsaid("head_dim.is_one_size", "v's heads are twice as wide as q's", wide_v, wide_v);
@@ -73,8 +73,11 @@ void break_dtypes(BrokenCalls& calls) {
                 [](UnifiedCall& c) { c.k.dtype = c.v.dtype = Dtype::f16; });
   calls.mla("dtypes.are_the_layers", "the bf16 cache is passed as fp16", mla_verify(),
             [](MlaDecodeCall& c) { c.kv_buffer.dtype = Dtype::f16; });
-  calls.unified("dtypes.q_is_not_narrower_than_the_cache", "q is quantised, the cache is not",
-                uneven_verify(), [](UnifiedCall& c) { c.q.dtype = Dtype::fp8_e4m3fn; });
+  Problem narrow_q = uneven_verify();
+  narrow_q.model.q_dtype = Dtype::fp8_e4m3fn;
+  calls.unsaid("dtypes.q_is_not_narrower_than_the_cache", "q is quantised, the cache is not",
+               narrow_q, uneven_verify(),
+               [](Call& c) { std::get<UnifiedCall>(c).q.dtype = Dtype::fp8_e4m3fn; });
   calls.unified("dtypes.index_arrays_are_int32", "the table is int64", uneven_verify(),
                 [](UnifiedCall& c) { c.block_table.meta.dtype = Dtype::int64; });
   calls.mla("dtypes.index_arrays_are_int32", "kv_indptr is int64", mla_verify(),

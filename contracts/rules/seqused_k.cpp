@@ -60,7 +60,7 @@ constexpr Rule rules[] = {
      .says = "seqused_k[i] is the committed length plus this step's tokens of request i",
      .why = "the kernel aligns the last row to the last key: short by n, every row loses its n "
             "newest keys and acceptance collapses; long by n, rows read unwritten slots",
-     .source = "sgl-project/sglang#36430; sgl-project/sglang#26512; sgl-project/sglang#34647",
+     .source = "sgl-project/sglang#31221; sgl-project/sglang#26512; sgl-project/sglang#34647",
      .unified = counts_this_steps_tokens},
     {.id = "seqused_k.is_int64_past_2_gib",
      .says = "seqused_k is int64 when a layer's K or V storage is 2^31 bytes or more",
