@@ -50,7 +50,8 @@ TEST(GuardedBuffer, NoticesEveryByteOfItsGuards) {
 TEST(GuardedBuffer, CountsWhatWasOverwritten) {
   GuardedBuffer buffer(32);
   std::fill_n(buffer.data() - 8, 4, std::byte{0});
-  EXPECT_EQ(*buffer.damage(), "4 bytes before the buffer were overwritten, the first at offset -8");
+  EXPECT_EQ(buffer.damage().value(),
+            "4 bytes before the buffer were overwritten, the first at offset -8");
 }
 
 TEST(GuardedBuffer, NoticesAWriteToASealedPayload) {
@@ -61,7 +62,7 @@ TEST(GuardedBuffer, NoticesAWriteToASealedPayload) {
   EXPECT_EQ(buffer.damage(), std::nullopt);
   for (std::size_t i = 0; i < buffer.size(); ++i) {
     buffer.data()[i] ^= std::byte{0x10};
-    EXPECT_EQ(*buffer.damage(), "the 77 bytes of the buffer changed") << i;
+    EXPECT_EQ(buffer.damage().value(), "the 77 bytes of the buffer changed") << i;
     buffer.data()[i] ^= std::byte{0x10};
   }
 }
@@ -73,11 +74,11 @@ TEST(GuardedBuffer, MovesWithItsGuardsAndSeal) {
   GuardedBuffer second(std::move(first));
   EXPECT_EQ(second.data(), data);
   second.data()[0] = std::byte{9};
-  EXPECT_THAT(*second.damage(), HasSubstr("changed"));
+  EXPECT_THAT(second.damage().value(), HasSubstr("changed"));
   GuardedBuffer third(5);
   third = std::move(second);
   EXPECT_EQ(third.data(), data);
-  EXPECT_THAT(*third.damage(), HasSubstr("changed"));
+  EXPECT_THAT(third.damage().value(), HasSubstr("changed"));
 }
 
 TEST(GuardedBuffer, FingerprintsEveryBitAndTheLength) {

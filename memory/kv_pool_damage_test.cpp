@@ -27,7 +27,7 @@ TEST(KvPoolDamage, NoticesEveryChangedByte) {
     pool.base()[at] ^= std::byte{0x20};
     const auto damage = pool.damage({});
     ASSERT_NE(damage, std::nullopt) << at;
-    EXPECT_THAT(*damage, HasSubstr("K pool: byte " + std::to_string(at) + " ("));
+    EXPECT_THAT(damage.value(), HasSubstr("K pool: byte " + std::to_string(at) + " ("));
     pool.base()[at] ^= std::byte{0x20};
   }
   EXPECT_EQ(pool.damage({}), std::nullopt);
@@ -44,9 +44,10 @@ TEST(KvPoolDamage, SaysWhereAndWhatChanged) {
   std::ostringstream wanted;
   wanted << "V pool: byte " << (slot * 2 + 1) * 128 + 18 << " (slot " << slot
          << " head 1 element 9) changed from 0x" << std::hex << before << " to 0xab";
-  EXPECT_EQ(*pool.damage({}), wanted.str());
+  EXPECT_EQ(pool.damage({}).value(), wanted.str());
   pool.base()[-1] = std::byte{0};
-  EXPECT_THAT(*pool.damage({}), HasSubstr("byte -1 (in front of the pool) changed from 0x7f"));
+  EXPECT_THAT(pool.damage({}).value(),
+              HasSubstr("byte -1 (in front of the pool) changed from 0x7f"));
 }
 
 TEST(KvPoolDamage, ExcusesTheWrittenSlotsAlone) {
@@ -62,7 +63,7 @@ TEST(KvPoolDamage, ExcusesTheWrittenSlotsAlone) {
   // One byte beside them.
   const std::int64_t beside = source.slots().slot(0, 41) + 1;
   pool.base()[beside * 256] ^= std::byte{1};
-  EXPECT_THAT(*pool.damage(written), HasSubstr("slot " + std::to_string(beside)));
+  EXPECT_THAT(pool.damage(written).value(), HasSubstr("slot " + std::to_string(beside)));
 }
 
 TEST(KvPoolDamage, ExcusesWrittenSlotsOfPagesNobodyHolds) {
@@ -88,7 +89,7 @@ TEST(KvPoolDamage, NoticesChangedBytesBetweenRows) {
   const KvPool pool(source, PoolHalf::k, meta, Stored::committed_and_new);
   const std::int64_t slot = source.slots().slot(0, 5);
   pool.base()[(slot * 200 + 64) * 2] ^= std::byte{1};
-  EXPECT_THAT(*pool.damage({}), HasSubstr("between rows of page"));
+  EXPECT_THAT(pool.damage({}).value(), HasSubstr("between rows of page"));
   const std::vector<std::int64_t> written = {slot};
   EXPECT_NE(pool.damage(written), std::nullopt);
 }

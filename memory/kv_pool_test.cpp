@@ -157,6 +157,25 @@ TEST(KvPool, AliasesExpandedHeads) {
   }
 }
 
+TEST(KvPool, ShowsEveryHeadOfARepeatedView) {
+  const Problem p = verify_problem({40}, 3);  // two kv heads, shown four times each
+  const TensorSource source(p, Recipe::normal, 1);
+  const TensorMeta meta = contiguous(Dtype::bf16, {p.pool.num_pages, 16, 8, 64});
+  const KvPool pool(source, PoolHalf::v, meta, Stored::committed_and_new);
+  const std::int64_t slot = source.slots().slot(0, 7);
+  for (std::int64_t head = 0; head < 8; ++head) {
+    EXPECT_EQ(row_at(pool, pool_layout(meta, 16, ""), slot, head).bits,
+              expected_row(source, PoolHalf::v, {1, 7}, head / 4).bits);
+  }
+}
+
+TEST(KvPool, GivesASlotTwoRequestsClaimToTheFirst) {
+  Problem p = verify_problem({6, 6}, 2);
+  p.pool.slots = {{{16, 8}}, {{20, 8}}};
+  ASSERT_EQ(problem_error(p), std::nullopt);
+  expect_whole_pool(TensorSource(p, Recipe::normal, 1), PoolHalf::k, view_of(p, 64));
+}
+
 TEST(KvPool, LeavesTheNewTokensToTheKernel) {
   const Problem p = verify_problem({40}, 3);
   const TensorSource source(p, Recipe::normal, 1);

@@ -112,7 +112,8 @@ TEST(Recall, PutsDecoysOnSiblingBranches) {
     const TensorSource source(p, Recipe::recall, seed);
     EXPECT_LT(check_recall(source).worst, 0.03);
     for (const Plant& plant : source.plants()) {
-      siblings += plant.decoy && source.token_of_row(plant.row)->sequence != plant.key.sequence;
+      siblings +=
+          plant.decoy && source.token_of_row(plant.row).value().sequence != plant.key.sequence;
     }
   }
   EXPECT_GE(siblings, 3);
