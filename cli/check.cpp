@@ -41,6 +41,8 @@ Ending check_source(const Options& options) {
         out.print(checked_call_json(checked) + "\n");
         return;
       }
+      // Of a labelled set the surprises are of interest.
+      if (options.labels && checked.comparison.outcome != LabelOutcome::disagree) return;
       const std::string text = checked_call_text(checked, out);
       if (text.empty()) return;
       if (options.limit > 0 && shown == options.limit) {
@@ -73,7 +75,8 @@ void add_check(CLI::App& app, Chosen& chosen) {
   command->add_option("source", options->source, "A .json or .jsonl file, a folder, or - for stdin")
       ->capture_default_str();
   command->add_flag("--expect-labels", options->labels,
-                    "0 when every judged call agrees with its own label, else 7");
+                    "0 when every judged call agrees with its own label, else 7; prints those that "
+                    "do not");
   command->add_option("--limit", options->limit, "Calls to print; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

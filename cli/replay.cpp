@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "backends/registry.hpp"
 #include "cli/commands.hpp"
@@ -14,6 +15,7 @@
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
 #include "property_tests/in_flight.hpp"
+#include "property_tests/replay_text.hpp"
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/failure_text.hpp"
 #include "property_tests/report/junit.hpp"
@@ -41,6 +43,14 @@ std::string closing(const std::vector<CaseResult>& results, std::size_t files) {
          ".\n";
 }
 
+void print_file(std::span<const CaseResult> results, bool in_full, const Console& out) {
+  if (results.empty()) return;
+  out.print(replay_text(results, out));
+  for (const CaseResult& result : results) {
+    if (in_full || !result.unexpected.empty()) out.print("\n" + failure_text(result, out) + "\n");
+  }
+}
+
 Ending replay(Options& options) {
   print_in_flight_on_fatal_signals();
   if (!options.rules.empty()) options.plan.rules = rules_modes().at(options.rules);
@@ -63,24 +73,23 @@ Ending replay(Options& options) {
   }
   std::vector<CaseResult> results;
   JunitReport junit;
-  const auto judged = [&](CaseResult result) {
-    result.index = static_cast<std::int64_t>(results.size());
-    out.print(result_line(result, out));
-    const bool in_full = options.verbose || !result.unexpected.empty();
-    if (in_full) out.print(failure_text(result, out) + "\n");
-    if (record) record->line(case_json(result));
-    junit.add(result);
-    results.push_back(std::move(result));
-  };
   bool bad_input = false;
   for (const std::filesystem::path& file : files) {
+    const std::size_t before = results.size();
     try {
-      replay_file(file, options.plan, judged);
+      replay_file(file, options.plan, [&](CaseResult result) {
+        result.index = static_cast<std::int64_t>(results.size());
+        result.fixture = file.string();
+        if (record) record->line(case_json(result));
+        junit.add(result);
+        results.push_back(std::move(result));
+      });
     } catch (const FixtureError& error) {
       // The other files are judged all the same.
       err.print(std::string("attest: ") + error.what() + "\n");
       bad_input = true;
     }
+    print_file(std::span(results).subspan(before), options.verbose, out);
   }
   const int code = interrupted() ? exit_interrupted
                    : bad_input   ? exit_bad_input

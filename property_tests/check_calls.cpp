@@ -78,7 +78,7 @@ void CheckSummary::add(const CheckedCall& call) {
     ++wrong_by_rule[id];
     const Rule* rule = find_rule(id);
     const auto named = threads_in(rule == nullptr ? "" : rule->source);
-    threads.insert(named.begin(), named.end());
+    if (!named.empty()) threads.insert(named.front());
   }
   for (const std::string& thread : threads) ++wrong_by_thread[thread];
   for (const std::string& rule : others) ++found_by_rule[rule];

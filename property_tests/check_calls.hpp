@@ -46,7 +46,7 @@ struct CheckSummary {
   std::map<std::string, Kernel> kernels;
   std::map<std::string, std::int64_t> wrong_by_rule;  ///< calls a rejecting rule fired on
   std::map<std::string, std::int64_t> found_by_rule;  ///< calls a slow or policy rule fired on
-  /// Calls broken in a way that a public thread is about, by thread ("sgl-project/sglang#36430").
+  /// Calls by the public bug that their rules came from: the first thread of each rule's source.
   std::map<std::string, std::int64_t> wrong_by_thread;
   std::int64_t agreeing = 0;
   std::vector<CheckedCall> differing;

@@ -99,7 +99,10 @@ std::string checked_call_text(const CheckedCall& call, const Console& console) {
     return "";
   }
   std::string text = title(call, console);
-  if (!call.check.reason.empty()) text += "  " + call.check.reason + "\n";
+  // Of a wrong call the reason is its first finding.
+  if (call.outcome() != CallOutcome::wrong && !call.check.reason.empty()) {
+    text += "  " + call.check.reason + "\n";
+  }
   for (const Finding& finding : call.check.findings) {
     text += "  " + to_string(finding);
     if (finding.more > 0) text += " (and " + counted(finding.more, "more place") + ")";

@@ -49,14 +49,14 @@ std::vector<const Backend*> backends_for(const Fixture& fixture, bool with_fault
   }
 }
 
-std::string_view words(RulesMode mode) {
+std::string_view word_of(RulesMode mode) {
   switch (mode) {
     case RulesMode::enforce:
-      return "rules enforced";
+      return "enforced";
     case RulesMode::report:
-      return "rules reported";
+      return "reported";
     case RulesMode::off:
-      return "rules off";
+      return "off";
   }
   return "";
 }
@@ -90,11 +90,13 @@ std::vector<Side> sides_of(const Fixture& fixture) {
   return sides;
 }
 
-std::string name_of(const Fixture& fixture, const Side& side, RulesMode mode) {
-  std::string text = fixture.name;
-  if (fixture.evidence == Evidence::modelled) text += " (modelled)";
-  if (fixture.faulty) text += side.with_fault ? ", with the fault" : ", without the fault";
-  return text + ", " + std::string(words(mode));
+std::string side_name(const Fixture& fixture, const Side& side) {
+  if (!fixture.faulty) return "";
+  return side.with_fault ? "with the fault" : "without the fault";
+}
+
+std::string title_of(const Fixture& fixture) {
+  return fixture.name + (fixture.evidence == Evidence::modelled ? " (modelled)" : "");
 }
 
 CaseResult judge_side(const Fixture& fixture, const Case& c, const Side& side, RulesMode mode,
@@ -105,11 +107,16 @@ CaseResult judge_side(const Fixture& fixture, const Case& c, const Side& side, R
   options.run = plan.run;
   options.time_limit = plan.time_limit;
   options.before_launch = [&](const std::string& repro) { in_flight.now(repro); };
-  CaseResult result{.name = name_of(fixture, side, mode),
+  CaseResult result{.name = title_of(fixture),
                     .seed = c.seed,
                     .problem = in_words(c),
                     .features = features_of(c),
-                    .judgement = judge(c, backend, options)};
+                    .judgement = judge(c, backend, options),
+                    .side = side_name(fixture, side),
+                    .rules = std::string(word_of(mode)),
+                    .story = fixture.story};
+  if (!result.side.empty()) result.name += ", " + result.side;
+  result.name += ", rules " + result.rules;
   result.expected =
       mode == RulesMode::enforce ? side.expectation->enforced : side.expectation->reported;
   result.unexpected = unexpected(result.judgement, *side.expectation, *result.expected, mode);

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <algorithm>
 
 #include "fixtures/fixture.hpp"
+#include "property_tests/replay_text.hpp"
 #include "property_tests/report/atomic_file.hpp"
 
 namespace attest {
@@ -66,6 +67,19 @@ TEST_F(Replay, JudgesBothSidesInBothRulesModes) {
     EXPECT_EQ(results[i].unexpected, "");
   }
   EXPECT_EQ(replay_exit_code(results), 0);
+}
+
+TEST_F(Replay, ReadsAsALinePerSide) {
+  ReplayPlan plan;
+  plan.backend = "scalar.extend@cpu";
+  const std::string text = replay_text(replay(save(short_prefix()), plan), Console::silent());
+  EXPECT_EQ(text.rfind("short_prefix: the draft tokens are not counted\n"
+                       "  with the fault     enforced: rejected by ",
+                       0),
+            0U)
+      << text;
+  EXPECT_NE(text.find("\n  without the fault  enforced: pass"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
 }
 
 TEST_F(Replay, KeepsToTheModeItIsGiven) {

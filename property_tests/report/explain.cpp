@@ -16,8 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view field_of(std::string_view id) { return id.substr(0, id.find('.')); }
-
 std::string signatures_of(const Rule& rule) {
   std::string text;
   for (const Signature signature : all_signatures) {
@@ -109,19 +107,12 @@ Json rule_object(const Rule& rule) {
 }  // namespace
 
 std::string rules_text(const Console& console) {
-  std::string text;
-  std::string_view field;
   TextTable table({{"rule"}, {"severity"}, {"says"}});
   for (const Rule& rule : all_rules()) {
-    if (field_of(rule.id) != field) {
-      if (!field.empty()) table.add({});
-      field = field_of(rule.id);
-    }
     table.add(
         {std::string(rule.id), severity_text(rule.severity, console), std::string(rule.says)});
   }
-  text += table.str();
-  return text + "\n" + counted(static_cast<std::int64_t>(all_rules().size()), "rule") +
+  return table.str() + "\n" + counted(static_cast<std::int64_t>(all_rules().size()), "rule") +
          ". attest explain RULE says why, gives the source and a call that breaks it; attest "
          "explain "
          "faults lists the mistakes that can be put into a call.\n";

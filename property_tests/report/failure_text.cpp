@@ -52,6 +52,12 @@ std::string upper(std::string_view text) {
 
 }  // namespace
 
+std::string found_by(const Judgement& judgement) {
+  if (!is_failure(judgement.verdict)) return "";
+  const std::string kind = failure_kind(judgement);
+  return "  by " + (kind == name(judgement.verdict) ? judgement.reason : kind);
+}
+
 std::string failure_text(const CaseResult& result, const Console& console) {
   const Judgement& judgement = result.judgement;
   std::string text = console.as(judgement.verdict, upper(name(judgement.verdict))) + "  " +
@@ -79,8 +85,7 @@ std::string result_line(const CaseResult& result, const Console& console) {
   verdict.append(verdict.size() < 11 ? 11 - verdict.size() : 0, ' ');
   std::string text = console.as(judgement.verdict, verdict) + "  " + judgement.backend + "  " +
                      result.name + "  " + duration(judgement.seconds);
-  const std::string kind = failure_kind(judgement);
-  if (is_failure(judgement.verdict) && kind != name(judgement.verdict)) text += "  by " + kind;
+  text += found_by(judgement);
   if (judgement.verdict == Verdict::pass || judgement.verdict == Verdict::mismatch) {
     text += "  error/bound " + short_number(judgement.worst_over_bound);
   } else if (!is_failure(judgement.verdict)) {

@@ -21,6 +21,9 @@ struct CaseResult {
   Judgement judgement;
   /// Only in a replay, or where a run was told what to expect.
   std::optional<Verdict> expected;
+  std::string side;        ///< of a replay: "with the fault", "without the fault" or empty
+  std::string rules;       ///< of a replay: "enforced", "reported" or "off"
+  std::string story;       ///< of a replay: the fixture's
   std::string unexpected;  ///< why it is not what was expected; empty = it is
   std::string fixture;     ///< file that replays it; empty = none
   std::string shrunk;      ///< "36 trials, 7 steps: decode 1 req 1:1 ..."; empty = not shrunk

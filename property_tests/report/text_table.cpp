@@ -49,7 +49,9 @@ std::string TextTable::str() const {
     titles.push_back(columns_[i].title);
   }
   std::string out;
-  append_line(out, titles, columns_, widths);
+  const bool titled =
+      std::any_of(titles.begin(), titles.end(), [](const auto& t) { return !t.empty(); });
+  if (titled) append_line(out, titles, columns_, widths);
   for (const auto& row : rows_) append_line(out, row, columns_, widths);
   return out;
 }

@@ -21,7 +21,8 @@ class TextTable {
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
 
-  /// Title line and rows, each ending in a newline and without trailing spaces.
+  /// Title line (none when every title is empty) and rows, each ending in a newline and without
+  /// trailing spaces.
   std::string str() const;
 
  private:

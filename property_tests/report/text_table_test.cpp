@@ -33,5 +33,11 @@ TEST(TextTable, LeavesMissingCellsEmptyWithoutTrailingSpaces) {
   EXPECT_EQ(table.str(), "a  b\nx\n\n");
 }
 
+TEST(TextTable, HasNoTitleLineWithoutTitles) {
+  TextTable table({{"", left}, {"", left}});
+  table.add({"x", "y"});
+  EXPECT_EQ(table.str(), "x  y\n");
+}
+
 }  // namespace
 }  // namespace attest

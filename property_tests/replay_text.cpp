@@ -1,0 +1,52 @@
+#include "property_tests/replay_text.hpp"
+
+#include "property_tests/report/failure_text.hpp"
+#include "property_tests/report/numbers.hpp"
+#include "property_tests/report/text_table.hpp"
+
+namespace attest {
+namespace {
+
+/// "rejected by seq_lens.counts_...", "mismatch by hard", "unsupported".
+std::string cell(const CaseResult& result, const Console& console) {
+  const Judgement& judgement = result.judgement;
+  std::string text = console.as(judgement.verdict, name(judgement.verdict));
+  if (const std::string by = found_by(judgement); !by.empty()) text += by.substr(1);
+  if (judgement.verdict == Verdict::pass && !judgement.findings.empty()) {
+    const Finding& finding = judgement.findings.front();
+    text += ", " + std::string(name(finding.severity)) + " by " + finding.rule;
+  }
+  if (!result.unexpected.empty()) text += " " + console.bad("UNEXPECTED");
+  return text;
+}
+
+std::string title(const CaseResult& result, const Console& console) {
+  const std::string name = result.name.substr(0, result.name.find(','));
+  return console.bold(name) + (result.story.empty() ? "" : ": " + result.story) + "\n";
+}
+
+}  // namespace
+
+std::string replay_text(std::span<const CaseResult> results, const Console& console) {
+  using enum TextTable::Align;
+  TextTable table({{"", left}, {"", left}, {"", left}, {"", right}, {"", left}});
+  for (std::size_t i = 0; i < results.size();) {
+    const CaseResult& first = results[i];
+    std::vector<std::string> row = {
+        "  " + (first.side.empty() ? std::string("as it is") : first.side),
+        first.rules + ": " + cell(first, console), ""};
+    double seconds = first.judgement.seconds;
+    const bool paired = i + 1 < results.size() && results[i + 1].side == first.side &&
+                        results[i + 1].judgement.backend == first.judgement.backend;
+    if (paired) {
+      row[2] = results[i + 1].rules + ": " + cell(results[i + 1], console);
+      seconds += results[i + 1].judgement.seconds;
+    }
+    row.insert(row.end(), {duration(seconds), first.judgement.backend});
+    table.add(std::move(row));
+    i += paired ? 2 : 1;
+  }
+  return title(results.front(), console) + table.str();
+}
+
+}  // namespace attest

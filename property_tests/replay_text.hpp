@@ -1,0 +1,15 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "property_tests/report/console.hpp"
+#include "property_tests/report/result.hpp"
+
+namespace attest {
+
+/// The results of one fixture: its name and story, then a line per side and backend with what each
+/// rules mode said, by what, and how long both took. \pre results is not empty
+std::string replay_text(std::span<const CaseResult> results, const Console& console);
+
+}  // namespace attest
