@@ -32,10 +32,11 @@ std::string error_of(const std::string& json) {
   return "nothing was thrown";
 }
 
-TEST(Profiles, OfEveryBackendSayWhichKernelAndEngineTheyAreOf) {
+// The engine may differ: emulated tiles round like real ones and share their profile.
+TEST(Profiles, OfEveryBackendSayWhichKernelTheyAreOf) {
   for (const Backend* backend : all_backends()) {
     const BackendName name = split_backend_name(backend->name());
-    EXPECT_EQ(backend->profile().engine, name.engine);
+    EXPECT_FALSE(backend->profile().engine.empty());
     EXPECT_TRUE(backend->profile().implementation.ends_with("." + name.signature));
     EXPECT_GE(backend->profile().revision, 1);
   }
