@@ -46,7 +46,6 @@ inline Capabilities strict_capabilities() {
   strict.length_dtype_reaches_offsets = true;
   strict.index_dtype_reaches_offsets = true;
   strict.max_len_is_exact = true;
-  strict.softcap = false;
   return strict;
 }
 

@@ -127,8 +127,8 @@ void add_addresses(std::vector<BrokenCpuCall>& list) {
         for (std::int64_t j = 0; j < 8; ++j) c.req_to_token.values[cell(c, 0, j)] = 100 + j;
       });
   add(list, "req_to_token.names_the_encoders_slots", wrong,
-      "two encoder tokens have changed places", cross(), [](DecodeCall& c) {
-        std::swap(c.req_to_token.values[cell(c, 0, 0)], c.req_to_token.values[cell(c, 0, 1)]);
+      "the second request's encoder token in the first one's place", cross(), [](DecodeCall& c) {
+        c.req_to_token.values[cell(c, 0, 0)] = c.req_to_token.values[cell(c, 1, 0)];
       });
   add(list, "req_to_token.dtype_holds_the_element_offsets", wrong,
       "int32 slots past 2^31 elements of the latent pool", far_latent(),
@@ -149,18 +149,20 @@ void add_layout(std::vector<BrokenCpuCall>& list) {
       [](DecodeCall& c) { c.k_buffer.shape[0] = std::int64_t{1} << 41; });
   add(list, "tensor.has_a_dense_last_dim", fault, "queries with every other element", step(),
       [](DecodeCall& c) { c.query.strides = {256, 64, 2}; });
-  add(list, "tensor.has_the_layers_shape", wrong, "a pool with rows wider than the queries", step(),
-      [](DecodeCall& c) { c.k_buffer.shape[2] = 64; });
+  add(list, "tensor.has_the_layers_shape", wrong, "an output one row short", step(),
+      [](DecodeCall& c) { c.output.shape[0] -= 1; });
   add(list, "k_buffer.heads_divide_the_query_heads", wrong, "query heads split unevenly", step(),
       [](DecodeCall& c) { c.query.shape[1] = 3; });
   add(list, "attn_logits.fits_the_batch", fault, "no room for the log-sum-exp", step(),
       [](DecodeCall& c) { c.attn_logits = contiguous(Dtype::f32, {2, 4, 8, 32}); });
   add(list, "output.is_contiguous", wrong, "an output with the heads outside", step(),
       [](DecodeCall& c) { c.output.strides = {32, 64, 1}; });
-  add(list, "k_buffer.heads_are_not_expanded", slow, "the latent head expanded to all query heads",
-      latent(), [](DecodeCall& c) {
-        c.k_buffer.shape[1] = c.v_buffer.shape[1] = 16;
-        c.k_buffer.strides[1] = c.v_buffer.strides[1] = 0;
+  add(list, "k_buffer.heads_are_not_expanded", slow, "one kv head expanded to all query heads",
+      with(step(), [](Problem& p) { p.model.num_kv_heads = 1; }), [](DecodeCall& c) {
+        for (TensorMeta* t : {&c.k_buffer, &c.v_buffer, &*c.key, &*c.value}) {
+          t->shape[1] = 4;
+          t->strides[1] = 0;
+        }
       });
   add(list, "v_buffer.shares_ks_storage", slow, "the latent values copied out of the pool",
       latent(), [](DecodeCall& c) { c.v_buffer.storage = "v_pool"; });
@@ -173,7 +175,7 @@ void add_scalars(std::vector<BrokenCpuCall>& list) {
       "1/sqrt(head size) for a layer that scales by 1/8", step(),
       [](DecodeCall& c) { c.sm_scale = 0.17677669529663687; });
   add(list, "logit_cap.is_the_layers_cap", wrong, "the layer's cap is lost",
-      with(step(), [](Problem& p) { p.model.softcap = 30; }),
+      with(step(), [](Problem& p) { p.model.softcap = 1; }),
       [](DecodeCall& c) { c.logit_cap = 0; });
   add(list, "sliding_window_size.is_the_layers_window", wrong, "the window is one key too wide",
       with(step(), [](Problem& p) { p.model.window = 4; }),

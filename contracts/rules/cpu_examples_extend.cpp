@@ -69,7 +69,8 @@ void add_shapes(std::vector<BrokenCpuCall>& list) {
   add(list, "tensor.has_the_layers_shape", wrong, "an output one row short", verify(),
       [](ExtendCall& c) { c.o_extend.shape[0] -= 1; });
   add(list, "k_buffer.heads_divide_the_query_heads", wrong, "three kv heads for four query heads",
-      verify(), [](ExtendCall& c) { c.k_buffer.shape[1] = 3; });
+      verify(),
+      [](ExtendCall& c) { c.k_buffer = contiguous(Dtype::bf16, {c.k_buffer.size(0), 3, 32}); });
 }
 
 void add_lengths(std::vector<BrokenCpuCall>& list) {
@@ -121,8 +122,9 @@ void add_addresses(std::vector<BrokenCpuCall>& list) {
         for (std::int64_t j = 0; j < 8; ++j) c.req_to_token.values[cell(c, 0, j)] = 100 + j;
       });
   add(list, "req_to_token.names_the_encoders_slots", wrong,
-      "two encoder tokens have changed places", cross(verify()), [](ExtendCall& c) {
-        std::swap(c.req_to_token.values[cell(c, 0, 0)], c.req_to_token.values[cell(c, 0, 1)]);
+      "the second request's encoder token in the first one's place", cross(verify()),
+      [](ExtendCall& c) {
+        c.req_to_token.values[cell(c, 0, 0)] = c.req_to_token.values[cell(c, 1, 0)];
       });
   add(list, "req_to_token.names_the_new_tokens_slots", policy,
       "the next step will look for a draft elsewhere", verify(),
@@ -143,10 +145,10 @@ void add_scalars(std::vector<BrokenCpuCall>& list) {
       "1/sqrt(head size) for a layer that scales by 1/8", verify(),
       [](ExtendCall& c) { c.sm_scale = 0.17677669529663687; });
   add(list, "logit_cap.is_the_layers_cap", wrong, "the layer's cap is lost",
-      with(verify(), [](Problem& p) { p.model.softcap = 30; }),
+      with(verify(), [](Problem& p) { p.model.softcap = 1; }),
       [](ExtendCall& c) { c.logit_cap = 0; });
   add(list, "logit_cap.reaches_the_scores", policy, "a capped layer on a kernel that ignores caps",
-      with(verify(), [](Problem& p) { p.model.softcap = 30; }), [](ExtendCall&) {});
+      with(verify(), [](Problem& p) { p.model.softcap = 1; }), [](ExtendCall&) {});
   add(list, "sliding_window_size.is_the_layers_window", wrong,
       "the layer's distance instead of its key count",
       with(verify(), [](Problem& p) { p.model.window = 4; }),
@@ -188,11 +190,17 @@ void add_dtypes_and_layout(std::vector<BrokenCpuCall>& list) {
       [](ExtendCall& c) { c.q_extend.strides = {256, 64, 2}; });
   add(list, "k_buffer.heads_are_not_expanded", slow, "one kv head expanded to all query heads",
       with(verify(), [](Problem& p) { p.model.num_kv_heads = 1; }), [](ExtendCall& c) {
-        c.k_buffer.shape[1] = c.v_buffer.shape[1] = 4;
-        c.k_buffer.strides[1] = c.v_buffer.strides[1] = 0;
+        for (TensorMeta* t : {&c.k_buffer, &c.v_buffer, &*c.k_extend, &*c.v_extend}) {
+          t->shape[1] = 4;
+          t->strides[1] = 0;
+        }
       });
-  add(list, "offset.fits_int32", fault, "query rows 2^30 elements apart", verify(),
-      [](ExtendCall& c) { c.q_extend.strides[0] = std::int64_t{1} << 30; });
+  add(list, "offset.fits_int32", fault, "a table of 8192 rows of 524288 tokens, known by its hash",
+      verify(), [](ExtendCall& c) {
+        c.req_to_token.meta = contiguous(Dtype::int32, {8192, 524288});
+        c.req_to_token.values.clear();
+        c.req_to_token.recorded = false;
+      });
 }
 
 }  // namespace

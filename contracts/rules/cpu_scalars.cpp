@@ -37,11 +37,9 @@ void cap_is_the_layers(const CallType& c, const Truth& truth, Report& report) {
   report.add("logit_cap", number(c.logit_cap), number(wanted) + ", the layer's logit cap");
 }
 
-void cap_reaches_the_scores(const ExtendCall& c, const Truth& truth, Report& report) {
-  const bool honoured =
-      truth.capabilities.signature == Signature::extend && truth.capabilities.softcap;
-  if (c.logit_cap <= 0 || honoured) return;
-  report.add("logit_cap", number(c.logit_cap), "0: this kernel accepts a cap and ignores it");
+void cap_reaches_the_scores(const ExtendCall& c, const Truth&, Report& report) {
+  if (c.logit_cap <= 0) return;
+  report.add("logit_cap", number(c.logit_cap), "0: SGLang's kernel takes a cap and ignores it");
 }
 
 void cap_is_off_for_mla(const DecodeCall& c, const Truth&, Report& report) {
@@ -107,9 +105,9 @@ constexpr Rule rules[] = {
      .extend = cap_is_the_layers<ExtendCall>,
      .decode = cap_is_the_layers<DecodeCall>},
     {.id = "logit_cap.reaches_the_scores",
-     .says = "a layer with a logit cap reaches extend only on a kernel that honours it",
-     .why = "extend takes the argument and ignores it while decode caps, so verify and decode "
-            "disagree on the same token",
+     .says = "a layer with a logit cap does not go through extend",
+     .why = "SGLang's kernel takes the argument and ignores it while decode caps, so verify and "
+            "decode disagree on the same token; a kernel that honours it is right",
      .source = "sgl-project/sglang sgl-kernel/csrc/cpu/extend.cpp, logit_cap is unused",
      .severity = Severity::policy,
      .extend = cap_reaches_the_scores},

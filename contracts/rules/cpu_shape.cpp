@@ -67,6 +67,14 @@ void has_shape(std::string_view name, const TensorMeta& t, const Wanted& want, c
       "(" + rows + ", " + std::to_string(want.heads) + ", " + std::to_string(want.dim) + ")");
 }
 
+/// A pool with other heads than the new keys means a prefill of MLA without a prefix to extend.
+void as_many_heads(std::string_view name, const std::optional<TensorMeta>& fresh,
+                   const TensorMeta& pool, Report& report) {
+  if (!fresh || fresh->size(1) == pool.size(1)) return;
+  report.add(std::string(name), std::to_string(fresh->size(1)) + " heads",
+             std::to_string(pool.size(1)) + ", as in the pool");
+}
+
 void extend_tensors(const ExtendCall& c, const Truth& truth, Report& report) {
   const Model& m = truth.problem.model;
   const std::int64_t rows = truth.problem.total_new_tokens();
@@ -81,6 +89,8 @@ void extend_tensors(const ExtendCall& c, const Truth& truth, Report& report) {
   has_shape("k_buffer", c.k_buffer, {-1, m.num_kv_heads, m.head_dim}, truth, report);
   has_shape("v_buffer", c.v_buffer, {c.k_buffer.size(0), m.num_kv_heads, m.v_head_dim}, truth,
             report);
+  as_many_heads("k_extend", c.k_extend, c.k_buffer, report);
+  as_many_heads("v_extend", c.v_extend, c.v_buffer, report);
 }
 
 void decode_tensors(const DecodeCall& c, const Truth& truth, Report& report) {
@@ -93,6 +103,8 @@ void decode_tensors(const DecodeCall& c, const Truth& truth, Report& report) {
   has_shape("k_buffer", c.k_buffer, {-1, m.num_kv_heads, m.head_dim}, truth, report);
   has_shape("v_buffer", c.v_buffer, {c.k_buffer.size(0), m.num_kv_heads, m.v_head_dim}, truth,
             report);
+  as_many_heads("key", c.key, c.k_buffer, report);
+  as_many_heads("value", c.value, c.v_buffer, report);
 }
 
 void heads_divide(const TensorMeta& q, const TensorMeta& k, Report& report) {
