@@ -53,6 +53,8 @@ class Reference {
         source_(source),
         model_(source.problem().model),
         envelopes_(options.envelopes),
+        k_head_shift_(options.k_head_shift),
+        v_head_shift_(options.v_head_shift),
         group_(meaning.num_q_heads / std::max<std::int64_t>(1, meaning.num_kv_heads)),
         writer_(meaning, source, options) {
     make_slabs();
@@ -75,6 +77,8 @@ class Reference {
   const TensorSource& source_;
   const Model& model_;
   bool envelopes_;
+  std::int64_t k_head_shift_;
+  std::int64_t v_head_shift_;
   std::int64_t group_;  ///< q heads per kv head
   ExpectedWriter writer_;
   std::vector<Slab> slabs_;
@@ -181,15 +185,20 @@ AlignedVector<double> Reference::packed_q(const Task& task) const {
 void Reference::fill(const Task& task, StreamInterval block, CoreWorker& worker) const {
   const std::size_t d = at(model_.head_dim);
   const std::size_t dv = at(model_.v_head_dim);
+  const auto shifted = [&](std::int64_t by) {
+    return by == 0 ? task.kv_head : (task.kv_head + by) % model_.num_kv_heads;
+  };
+  const std::int64_t k_head = shifted(k_head_shift_);
+  const std::int64_t v_head = shifted(v_head_shift_);
   for_each_piece(
       task.slab->stream, block,
       [&](std::int64_t sequence, std::int64_t first, std::int64_t count, std::int64_t offset) {
         for (std::int64_t j = 0; j < count; ++j) {
           const ContentKey key{sequence, first + j};
           const std::size_t row = at(offset - block.begin + j);
-          source_.k_row(key, task.kv_head, worker.k().subspan(row * d, d));
+          source_.k_row(key, k_head, worker.k().subspan(row * d, d));
           if (model_.mla) continue;
-          source_.v_row(key, task.kv_head, worker.v().subspan(row * dv, dv));
+          source_.v_row(key, v_head, worker.v().subspan(row * dv, dv));
         }
       });
 }

@@ -46,6 +46,10 @@ struct ReferenceOptions {
   int threads = 0;  ///< 0 = one per core
   /// Replay of a profile's q_scaled_in_input_dtype: q * scale is rounded to q's dtype.
   bool round_scaled_q = false;
+  /// A hypothesis about heads: K (V) is read from kv head (h + shift) mod num_kv_heads of the
+  /// model.
+  std::int64_t k_head_shift = 0;
+  std::int64_t v_head_shift = 0;
   /// Rows to compute; empty = all. Others stay 0 (sampled-row mode for long contexts).
   std::vector<std::int64_t> only_rows;
 };
