@@ -10,14 +10,17 @@
 #include "contracts/numerics_profile.hpp"
 #include "contracts/output.hpp"
 #include "memory/tensor_source.hpp"
+#include "reference/compare.hpp"
 
 namespace attest {
 
 /// A known mistake as a changed meaning. `apply` edits the truth; false where it changes nothing.
 struct Hypothesis {
-  std::string_view id;    ///< "prefix_short_by_new_tokens"
-  std::string_view says;  ///< "each prefix is short by the number of new tokens"
+  std::string_view id;    ///< "prefix_hole"
+  std::string_view says;  ///< a sentence
   bool (*apply)(const Problem&, Attended&);
+  std::int64_t k_head_shift = 0;  ///< ReferenceOptions
+  std::int64_t v_head_shift = 0;
 };
 
 /// Every hypothesis, the more specific before the more general: the first that fits best wins.
@@ -30,7 +33,7 @@ struct Failure {
   const Attended& meaning;  ///< the truth
   const Output& got;
   const NumericsProfile& profile;
-  std::vector<std::int64_t> rows;  ///< failing rows, worst first
+  const std::vector<OracleResult>& oracles;  ///< all of them
 };
 
 /// One sentence: which known mistake computes this output within the hard bound, else

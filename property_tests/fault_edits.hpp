@@ -33,6 +33,7 @@ bool block_table_row_of_previous_request(const Problem&, const SlotMap&, Call&);
 bool block_table_stale_page(const Problem&, const SlotMap&, Call&);
 bool block_table_without_draft_slack(const Problem&, const SlotMap&, Call&);
 bool draft_slots_assumed_consecutive(const Problem&, const SlotMap&, Call&);
+bool req_to_token_int32(const Problem&, const SlotMap&, Call&);
 bool loc_off_by_one(const Problem&, const SlotMap&, Call&);
 
 // fault_features.cpp: heads, launch, scalars, masks.

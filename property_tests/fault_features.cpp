@@ -72,9 +72,11 @@ bool kv_heads_expanded(const Problem& problem, const SlotMap&, Call& call) {
   return true;
 }
 
-bool no_split_kv(const Problem&, const SlotMap&, Call& call) {
+bool no_split_kv(const Problem& problem, const SlotMap&, Call& call) {
   auto* unified = std::get_if<UnifiedCall>(&call);
   if (unified == nullptr || !unified->launch || unified->launch->form == "2d") return false;
+  // Short contexts lose nothing, long queries fill the machine (contracts/rules/launch.cpp).
+  if (problem.max_kv_len() < 1024 || problem.max_new_tokens() > 32) return false;
   unified->launch->form = "2d";
   unified->launch->kv_splits = 1;
   return true;

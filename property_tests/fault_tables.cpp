@@ -122,6 +122,25 @@ bool draft_slots_assumed_consecutive(const Problem& problem, const SlotMap&, Cal
   return changed;
 }
 
+bool req_to_token_int32(const Problem& problem, const SlotMap& slots, Call& call) {
+  auto* extend = std::get_if<ExtendCall>(&call);
+  if (extend == nullptr || extend->req_to_token.meta.dtype == Dtype::int32) return false;
+  const std::int64_t stride = std::max(extend->k_buffer.stride(0), extend->v_buffer.stride(0));
+  bool wraps = false;
+  for (std::size_t i = 0; i < problem.requests.size(); ++i) {
+    for (std::int64_t t = 0; t < problem.requests[i].committed && problem.requests[i].live; ++t) {
+      wraps = wraps || slots.slot(i, t) * stride >= std::int64_t{1} << 31;
+    }
+  }
+  if (!wraps) return false;
+  for (IntArray* array :
+       {&extend->req_to_token, &extend->extend_seq_lens, &extend->extend_start_loc}) {
+    array->meta.dtype = Dtype::int32;
+    array->meta.storage_bytes /= 2;
+  }
+  return true;
+}
+
 bool loc_off_by_one(const Problem& problem, const SlotMap&, Call& call) {
   auto* decode = std::get_if<DecodeCall>(&call);
   if (decode == nullptr || !decode->key || problem.model.cross_attention) return false;

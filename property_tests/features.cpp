@@ -11,6 +11,13 @@ bool uneven(const Problem& problem) {
   });
 }
 
+bool past_2_gib(const Problem& problem) {
+  const Model& m = problem.model;
+  const std::int64_t slot = problem.pool.k.slot ? problem.pool.k.slot : m.num_kv_heads * m.head_dim;
+  const auto bytes = static_cast<std::int64_t>(size_bytes(m.kv_dtype));
+  return problem.pool.num_pages * problem.pool.page_size * slot * bytes >= std::int64_t{1} << 31;
+}
+
 template <class Predicate>
 bool any_request(const Problem& problem, Predicate&& holds) {
   return std::any_of(problem.requests.begin(), problem.requests.end(), holds);
@@ -44,6 +51,7 @@ std::vector<std::string> features_of(const Case& c) {
   add(any_request(problem, [](const Request& r) { return r.encoder_tokens > 0; }), "encoder");
   add(!problem.pool.slots.empty(), "evicted pages");
   add(problem.pool.k.slot != 0, "strided pool");
+  add(past_2_gib(problem), "pool past 2 GiB");
   add(model.head_dim != model.v_head_dim, "narrower v");
   add(problem.topk > 1 && problem.mode == Mode::draft_decode, "draft branches");
   add(!c.fault.empty(), "fault");

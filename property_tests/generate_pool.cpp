@@ -21,6 +21,20 @@ void draw_strides(Draw& draw, Problem& problem) {
   problem.pool.v = strided(model.v_head_dim);
 }
 
+/// A pool whose last pages lie around an edge of 32-bit arithmetic: 2^31 bytes, 2^31 elements of a
+/// 16-bit type, 2^32 elements. Only the pages in use cost memory (memory/kv_pool.hpp).
+void cross_an_address_edge(Draw& draw, Problem& problem) {
+  const Model& model = problem.model;
+  Pool& pool = problem.pool;
+  const std::int64_t slot = pool.k.slot ? pool.k.slot : model.num_kv_heads * model.head_dim;
+  const std::int64_t page_bytes =
+      pool.page_size * slot * static_cast<std::int64_t>(size_bytes(model.kv_dtype));
+  const std::int64_t edge = std::int64_t{1} << draw.between(31, 33);
+  const std::int64_t above = draw.between(0, pages_needed(problem));  // the rest lies below
+  pool.num_pages = std::max(pool.num_pages, edge / page_bytes + above);
+  pool.placement = Placement::high;
+}
+
 /// A windowed layer's own pool: pages older than any visible key are given back (slot -1).
 void evict_old_pages(Draw& draw, Problem& problem) {
   const bool encoder = std::any_of(problem.requests.begin(), problem.requests.end(),
@@ -60,6 +74,7 @@ void draw_pool(Draw& draw, const GeneratorOptions&, Problem& problem) {
                                : Placement::sequential;
   pool.seed = draw.below(1 << 20);
   draw_strides(draw, problem);
+  if (draw.chance(4)) cross_an_address_edge(draw, problem);
   // One page in a pool of two is the identity half the time; a few seeds on, it is not. A single
   // request placed in sequence always is.
   if (has_identity_table(problem, make_slot_map(problem))) pool.placement = Placement::permuted;

@@ -210,6 +210,27 @@ bool kv_head_0(const Problem&, Attended& m) {
   return true;
 }
 
+/// Positions [first, last) come from the request before, the rest is right.
+bool first_page_of_previous(const Problem& p, Attended& m) {
+  const std::int64_t page = p.pool.page_size > 1 ? p.pool.page_size : 16;
+  const auto& requests = p.requests;
+  return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
+    if (row.request == 0 || p.model.cross_attention) return;
+    const Request& other = requests[static_cast<std::size_t>(row.request - 1)];
+    std::vector<KeyRun> edited;
+    for (const KeyRun& run : keys) {
+      const std::int64_t end = run.first + run.count;
+      const std::int64_t stale = std::min({end, page, other.kv_len()});
+      add_positions(other, run.first, stale, edited);
+      const std::int64_t rest = std::max(run.first, stale);
+      edited.push_back({run.sequence, rest, end - rest});
+    }
+    keys = std::move(edited);
+  });
+}
+
+bool several_kv_heads(const Problem& p, Attended&) { return p.model.num_kv_heads > 1; }
+
 bool sink_missing(const Problem&, Attended& m) {
   if (!m.sinks) return false;
   m.sinks = false;
@@ -225,6 +246,11 @@ bool softcap_missing(const Problem&, Attended& m) {
 bool scale_factor(Attended& m, double factor) {
   m.scale *= factor;
   return true;
+}
+
+/// A factor on scores is a factor on the scale.
+bool without_descale(Attended& m, const std::optional<double>& descale) {
+  return descale && *descale != 1 && scale_factor(m, 1 / *descale);
 }
 
 bool scale_missing(const Problem&, Attended& m) {
@@ -262,9 +288,22 @@ constexpr std::array table = {
                next_requests_keys},
     Hypothesis{"first_requests_keys", "every request reads the keys of request 0",
                first_requests_keys},
+    Hypothesis{"first_page_of_previous_request",
+               "the first page (16 tokens where pages are slots) is the previous request's",
+               first_page_of_previous},
+    Hypothesis{"kv_heads_shifted", "every query head reads the next kv head", several_kv_heads, 1,
+               1},
+    Hypothesis{"v_heads_shifted", "V is read from the next kv head, K from the right one",
+               several_kv_heads, 0, 1},
+    Hypothesis{"k_heads_shifted", "K is read from the next kv head, V from the right one",
+               several_kv_heads, 1, 0},
     Hypothesis{"kv_head_0", "every query head reads kv head 0", kv_head_0},
     Hypothesis{"sink_missing", "the sinks are missing", sink_missing},
     Hypothesis{"softcap_missing", "the softcap is missing", softcap_missing},
+    Hypothesis{"k_descale_missing", "K's descale is missing",
+               [](const Problem& p, Attended& m) { return without_descale(m, p.model.k_descale); }},
+    Hypothesis{"q_descale_missing", "q's descale is missing",
+               [](const Problem& p, Attended& m) { return without_descale(m, p.model.q_descale); }},
     Hypothesis{"scale_missing", "the softmax scale is missing", scale_missing},
     Hypothesis{"scale_one_percent_large", "the softmax scale is 1 % too large",
                [](const Problem&, Attended& m) { return scale_factor(m, 1.01); }},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -20,6 +21,14 @@ WorkerProcess& worker_of_this_thread(const std::vector<std::string>& argv) {
   std::unique_ptr<WorkerProcess>& worker = workers[argv];
   if (!worker) worker = std::make_unique<WorkerProcess>(argv);
   return *worker;
+}
+
+/// The program `attest` that lies beside this one, or is it: test programs and embedders are not
+/// workers, and starting them as such would start them again.
+std::vector<std::string> default_worker() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return {(self.parent_path() / "attest").string(), "worker"};
 }
 
 std::string in_words(const WorkerAnswer& answer) {
@@ -41,7 +50,7 @@ std::string answer_request(std::string_view bytes, std::span<const Backend* cons
 IsolatedBackend::IsolatedBackend(const Backend& inner, std::vector<std::string> argv,
                                  std::chrono::milliseconds limit)
     : inner_(inner), argv_(std::move(argv)), limit_(limit) {
-  if (argv_.empty()) argv_ = {"/proc/self/exe", "worker"};
+  if (argv_.empty()) argv_ = default_worker();
 }
 
 RunResult IsolatedBackend::run(const Call& call, const TensorSource& source,

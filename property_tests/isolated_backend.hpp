@@ -27,8 +27,8 @@ class WorkerHung : public BackendError {
 class IsolatedBackend : public Backend {
  public:
   /// \param inner  known by the same name to the worker.
-  /// \param argv   program and arguments of the worker, which ends in worker_main(). Empty: this
-  ///               program with the argument "worker".
+  /// \param argv   program and arguments of the worker, which ends in worker_main(). Empty: the
+  ///               program `attest` in this program's directory, with the argument "worker".
   IsolatedBackend(const Backend& inner, std::vector<std::string> argv,
                   std::chrono::milliseconds limit);
 

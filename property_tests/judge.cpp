@@ -103,11 +103,8 @@ void weigh(const Call& call, const TensorSource& source, const Attended& meaning
   }
   say(judgement, Verdict::mismatch, failed->oracle + ": " + failed->detail);
   if (!options.diagnose) return;
-  Failure failure{call, source, meaning, got, backend.profile(), {}};
-  for (const OracleResult& result : judgement.oracles) {
-    if (!result.passed && result.row >= 0) failure.rows.push_back(result.row);
-  }
-  judgement.diagnosis = diagnose(failure);
+  judgement.diagnosis =
+      diagnose({call, source, meaning, got, backend.profile(), judgement.oracles});
 }
 
 void decide(const Case& c, const Backend& backend, const JudgeOptions& options,

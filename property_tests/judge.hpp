@@ -20,8 +20,8 @@ struct JudgeOptions {
   RulesMode rules = RulesMode::enforce;
   RunOptions run;
   std::chrono::milliseconds time_limit{60'000};  ///< per launch of isolated backends
-  /// Command line of the worker for isolated backends (isolated_backend.hpp); empty = this program
-  /// with the argument "worker".
+  /// Command line of the worker for isolated backends (isolated_backend.hpp); empty = the
+  /// program `attest` beside this one.
   std::vector<std::string> worker;
   int reference_threads = 0;
   /// Called with the repro line right before a case's first launch; must flush. Empty = nobody

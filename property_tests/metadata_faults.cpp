@@ -63,6 +63,10 @@ constexpr std::array faults = {
     MetadataFault{"draft_slots_assumed_consecutive",
                   "draft slots are taken as the slots right after the last committed one",
                   "huggingface/text-generation-inference#2711", draft_slots_assumed_consecutive},
+    MetadataFault{"req_to_token_int32",
+                  "slots are int32 although slot * stride passes 2^31 elements of the pool",
+                  "sgl-project/sglang sgl-kernel/csrc/cpu/extend.cpp: slots are read as index_t",
+                  req_to_token_int32},
     MetadataFault{"loc_off_by_one", "the new key is stored one slot beside the one that is read",
                   "sgl-project/sglang#25529", loc_off_by_one},
     // Heads, launch, scalars, masks

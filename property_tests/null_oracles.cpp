@@ -67,14 +67,19 @@ RowAnswer mean_of_v(const Agreed& agreed, std::int64_t row) {
   return row_with(agreed, row, std::move(changed));
 }
 
+/// The row of the same token, or the last one, of the nearest earlier request that has values.
 RowAnswer previous_request(const Agreed& agreed, std::int64_t row) {
   const AttendedRow& here = truth(agreed, row);
+  std::int64_t best = -1;
   for (std::int64_t r = row - 1; r >= 0; --r) {
     const AttendedRow& other = truth(agreed, r);
     if (other.request == here.request || other.expect != RowExpectation::value) continue;
-    return row_of(agreed.expected, r);
+    if (best >= 0 && other.request != truth(agreed, best).request) break;
+    best = r;
+    if (other.token <= here.token) break;
   }
-  return std::nullopt;
+  if (best < 0) return std::nullopt;
+  return row_of(agreed.expected, best);
 }
 
 RowAnswer last_key_ignored(const Agreed& agreed, std::int64_t row) {

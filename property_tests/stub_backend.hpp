@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/registry.hpp"
+#include "property_tests/case.hpp"
 
 namespace attest {
 

@@ -1,0 +1,140 @@
+#include "property_tests/diagnose.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "contracts/signatures.hpp"
+#include "property_tests/generators.hpp"
+#include "property_tests/stub_backend.hpp"
+#include "reference/attention.hpp"
+
+namespace attest {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<std::string> hypothesis_ids() {
+  std::vector<std::string> ids;
+  for (const Hypothesis& hypothesis : all_hypotheses()) ids.emplace_back(hypothesis.id);
+  return ids;
+}
+
+/// What a kernel would write that computes `meaning`.
+Output output_of(const Attended& meaning, const TensorSource& source,
+                 const ReferenceOptions& options = {}) {
+  const Expected expected = reference_attention(meaning, source, options);
+  Output out;
+  out.rows = expected.rows;
+  out.heads = expected.heads;
+  out.dim = expected.dim;
+  for (const double value : expected.out) {
+    out.values.push_back(decode(Dtype::bf16, encode(Dtype::bf16, static_cast<float>(value))));
+  }
+  out.untouched.resize(static_cast<std::size_t>(out.rows * out.heads));
+  return out;
+}
+
+std::string diagnosis_of(const Case& c, const Output& got) {
+  const TensorSource source(c.problem, c.recipe, c.seed);
+  const SlotMap slots = make_slot_map(c.problem);
+  const Call call = std::get<Call>(call_of(c, slots));
+  const Attended meaning = attended(c.problem);
+  const std::vector<OracleResult> oracles = {{.oracle = "hard", .passed = false, .row = 0}};
+  return diagnose({call, source, meaning, got, StubBackend::inner().profile(), oracles});
+}
+
+/// What is generated to try a mistake on: fp8 queries too where the signature takes them.
+Capabilities tried_on(Signature signature) {
+  Capabilities can = {.signature = signature, .tree_mask = signature == Signature::extend};
+  if (signature != Signature::unified) return can;
+  can.q_dtypes.push_back(Dtype::fp8_e4m3fn);
+  can.kv_dtypes.push_back(Dtype::fp8_e4m3fn);
+  return can;
+}
+
+class Hypotheses : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(, Hypotheses, testing::ValuesIn(hypothesis_ids()),
+                         [](const auto& info) { return info.param; });
+
+/// A kernel that makes the mistake is told by its name, or by one that means the same there.
+TEST_P(Hypotheses, ExplainTheKernelThatMakesThisMistake) {
+  const std::vector<Hypothesis> all = all_hypotheses();
+  const auto hypothesis =
+      std::find_if(all.begin(), all.end(), [](const Hypothesis& h) { return h.id == GetParam(); });
+  int tried = 0;
+  int named = 0;
+  for (const Signature signature : {Signature::unified, Signature::extend}) {
+    const Capabilities can = tried_on(signature);
+    for (std::uint64_t i = 0; i < 400 && tried < 24; ++i) {
+      Case c = generate(
+          21, i, {.signature = signature, .capabilities = &can, .max_kv = 120, .max_requests = 3});
+      c.recipe = Recipe::normal;
+      Attended wrong = attended(c.problem);
+      if (c.problem.model.out_dtype != Dtype::bf16) continue;
+      if (!hypothesis->apply(c.problem, wrong)) continue;
+      ++tried;
+      const TensorSource source(c.problem, c.recipe, c.seed);
+      ReferenceOptions heads;
+      heads.k_head_shift = hypothesis->k_head_shift;
+      heads.v_head_shift = hypothesis->v_head_shift;
+      const std::string diagnosis = diagnosis_of(c, output_of(wrong, source, heads));
+      EXPECT_THAT(diagnosis, testing::Not(StartsWith("unexplained"))) << describe(c.problem);
+      if (diagnosis.starts_with(GetParam() + ":")) ++named;
+    }
+  }
+  EXPECT_GT(tried, 0);
+  EXPECT_GT(named, 0) << "always explained by another name";
+}
+
+TEST(Diagnosis, QuotesTheMetadataWhereTheKernelDidAsItWasTold) {
+  Case c = verify_case();
+  c.fault = "seqused_k_short_by_one";
+  const TensorSource source(c.problem, c.recipe, c.seed);
+  const SlotMap slots = make_slot_map(c.problem);
+  const Call call = std::get<Call>(call_of(c, slots));
+  const Output got = output_of(read(call, c.problem, slots), source);
+  const std::string diagnosis = diagnosis_of(c, got);
+  EXPECT_THAT(diagnosis, StartsWith("the kernel did what the metadata says"));
+  EXPECT_THAT(diagnosis, HasSubstr("row 0 (request 0, token 0): expected keys [0, 131)"));
+}
+
+TEST(Diagnosis, NamesTheRegionAnOutputNaNWasReadFrom) {
+  const Case c = verify_case();
+  const TensorSource source(c.problem, c.recipe, c.seed);
+  Output got = output_of(attended(c.problem), source);
+  got.values[got.index(3, 1, 5)] =
+      decode(Dtype::bf16, poison_bits(Dtype::bf16, Poison::nan, Region::past_kv_len));
+  const std::string diagnosis = diagnosis_of(c, got);
+  EXPECT_THAT(diagnosis, HasSubstr("row 3 holds the NaN"));
+  EXPECT_THAT(diagnosis, HasSubstr(std::string(name(Region::past_kv_len))));
+}
+
+TEST(Diagnosis, SaysWhichRowWasNeverWritten) {
+  const Case c = verify_case();
+  const TensorSource source(c.problem, c.recipe, c.seed);
+  Output got = output_of(attended(c.problem), source);
+  got.untouched[static_cast<std::size_t>(5 * got.heads + 2)] = 1;
+  EXPECT_THAT(diagnosis_of(c, got), StartsWith("row 5 (request 1, token 1) head 2 was never"));
+}
+
+TEST(Diagnosis, AdmitsWhatItCannotExplain) {
+  const Case c = verify_case();
+  const TensorSource source(c.problem, c.recipe, c.seed);
+  Output got = output_of(attended(c.problem), source);
+  got.values[got.index(0, 1, 5)] += 3;
+  EXPECT_THAT(diagnosis_of(c, got), StartsWith("unexplained"));
+}
+
+TEST(Diagnosis, KnowsAtLeastADozenMistakesByUniqueNames) {
+  const std::vector<std::string> ids = hypothesis_ids();
+  EXPECT_GE(ids.size(), 12U);
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), ids.size());
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,135 @@
+#include "property_tests/metadata_faults.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "contracts/rules.hpp"
+#include "property_tests/every_backend.hpp"
+#include "property_tests/generators.hpp"
+#include "property_tests/judge.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::uint64_t enough = 1500;
+
+/// Faults whose calls a scalar kernel computes rightly, and why.
+const std::map<std::string, std::string> right_numbers = {
+    {"seqused_k_int32", "wrong only on kernels that take its dtype into offsets"},
+    {"req_to_token_int32", "wrong only on kernels that take its dtype into offsets"},
+    {"kv_heads_expanded", "slow: the same keys are read once per query head"},
+    {"no_split_kv", "slow: one program walks the whole context"},
+    {"mla_last_page_len_of_sequence", "the scalar kernel reads no last page length of page size 1"},
+    {"mla_kv_indptr_int64", "the scalar kernel reads arrays by their dtype, AITER's by int32"},
+};
+
+/// Faults that give wrong numbers and that a rule only reports on some signatures, and why.
+const std::map<std::string, std::string> reported_only = {
+    {"window_one_key_short",
+     "unified callers disagree whether a window counts its own key, so the rule is a policy"},
+};
+
+std::vector<std::string> ids() {
+  std::vector<std::string> all;
+  for (const MetadataFault& fault : all_metadata_faults()) all.emplace_back(fault.id);
+  return all;
+}
+
+class Faults : public testing::TestWithParam<std::string> {
+ protected:
+  /// Calls `each` with generated cases that can have the fault until it returns true.
+  template <class Each>
+  bool find(std::int64_t max_kv, Each&& each) const {
+    for (std::uint64_t i = 0; i < enough; ++i) {
+      for (const Signature signature : all_signatures) {
+        const std::string selector = "scalar." + std::string(name(signature));
+        const Backend& backend = *select_backends(selector).front();
+        Case c = generate(9, i,
+                          {.signature = signature,
+                           .capabilities = &backend.capabilities(),
+                           .max_kv = max_kv,
+                           .max_requests = 4});
+        c.fault = GetParam();
+        const SlotMap slots = make_slot_map(c.problem);
+        if (!std::holds_alternative<Call>(call_of(c, slots))) continue;
+        if (each(c, backend)) return true;
+      }
+    }
+    return false;
+  }
+  std::int64_t lengths() const { return GetParam() == "no_split_kv" ? 8192 : 200; }
+};
+
+INSTANTIATE_TEST_SUITE_P(, Faults, testing::ValuesIn(ids()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Faults, ChangeTheCallOrSayThatTheyDoNot) {
+  int applied = 0;
+  find(lengths(), [&](const Case& c, const Backend&) {
+    const SlotMap slots = make_slot_map(c.problem);
+    Case right = c;
+    right.fault.clear();
+    EXPECT_FALSE(std::get<Call>(call_of(c, slots)) == std::get<Call>(call_of(right, slots)))
+        << c.origin << ' ' << describe(c.problem);
+    return ++applied >= 20;
+  });
+  EXPECT_GT(applied, 0);
+}
+
+TEST_P(Faults, BreakARuleOnEveryCallTheyChange) {
+  int applied = 0;
+  find(lengths(), [&](const Case& c, const Backend& backend) {
+    const SlotMap slots = make_slot_map(c.problem);
+    const Call call = std::get<Call>(call_of(c, slots));
+    const Report report = check(call, {c.problem, slots, backend.capabilities()});
+    const bool rejected_all_the_same = GetParam().starts_with("mla_");
+    if ((right_numbers.contains(GetParam()) && !rejected_all_the_same) ||
+        reported_only.contains(GetParam())) {
+      EXPECT_FALSE(report.findings().empty()) << c.origin << ' ' << describe(c.problem);
+    } else {
+      EXPECT_TRUE(report.rejects()) << c.origin << ' ' << describe(c.problem);
+    }
+    return ++applied >= 20;
+  });
+  EXPECT_GT(applied, 0);
+}
+
+TEST_P(Faults, MakeTheScalarKernelMismatchWhenRulesAreOnlyReported) {
+  if (right_numbers.contains(GetParam())) GTEST_SKIP() << right_numbers.at(GetParam());
+  Judgement judgement;
+  const bool mismatched = find(lengths(), [&](const Case& c, const Backend& backend) {
+    judgement = judge(c, backend, {.rules = RulesMode::report, .reference_threads = 1});
+    return judgement.verdict == Verdict::mismatch;
+  });
+  EXPECT_TRUE(mismatched);
+  std::cout << judgement.repro << '\n' << judgement.reason << "; " << judgement.diagnosis << '\n';
+}
+
+TEST(FaultTable, NamesEachFaultOnceWithASentenceAndASource) {
+  std::set<std::string_view> seen;
+  for (const MetadataFault& fault : all_metadata_faults()) {
+    EXPECT_TRUE(seen.insert(fault.id).second) << fault.id;
+    EXPECT_EQ(find_metadata_fault(fault.id), &fault);
+    EXPECT_FALSE(fault.says.empty()) << fault.id;
+    EXPECT_FALSE(fault.source.empty()) << fault.id;
+  }
+  EXPECT_GE(seen.size(), 20U);
+  EXPECT_EQ(find_metadata_fault("no such fault"), nullptr);
+  for (const auto& [id, why] : reported_only) EXPECT_NE(find_metadata_fault(id), nullptr) << id;
+  for (const auto& [id, why] : right_numbers) EXPECT_NE(find_metadata_fault(id), nullptr) << id;
+}
+
+TEST(FaultTable, RefusesAFaultNobodyKnows) {
+  Case c = generate(1, 0, {.signature = Signature::unified});
+  c.fault = "no such fault";
+  const auto call = call_of(c, make_slot_map(c.problem));
+  ASSERT_TRUE(std::holds_alternative<Unsupported>(call));
+  EXPECT_THAT(std::get<Unsupported>(call).reason, testing::HasSubstr("no such fault"));
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,36 @@
+#include <gtest/gtest.h>
+
+#include "property_tests/every_backend.hpp"
+#include "property_tests/generators.hpp"
+#include "property_tests/judge.hpp"
+
+namespace attest {
+namespace {
+
+/// A correct kernel fails no generated case, and no generated case is one that could not have
+/// failed. The long campaign is in docs/campaigns.md.
+class HonestKernels : public EveryBackend {
+ protected:
+  void pass(std::uint64_t first, std::uint64_t count) const {
+    const Capabilities& capabilities = backend().capabilities();
+    for (std::uint64_t i = first; i < first + count; ++i) {
+      const Case c =
+          generate(42, i, {.signature = capabilities.signature, .capabilities = &capabilities});
+      const Judgement j = judge(c, backend());
+      ASSERT_EQ(j.verdict, Verdict::pass) << j.repro << '\n'
+                                          << describe(c.problem) << '\n'
+                                          << j.reason << '\n'
+                                          << j.diagnosis;
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, HonestKernels, testing::ValuesIn(names_of("scalar")), test_name_of);
+
+// Three tests, so that two cores share them.
+TEST_P(HonestKernels, PassTheFirstHundredCases) { pass(0, 100); }
+TEST_P(HonestKernels, PassTheSecondHundredCases) { pass(100, 100); }
+TEST_P(HonestKernels, PassTheThirdHundredCases) { pass(200, 100); }
+
+}  // namespace
+}  // namespace attest
