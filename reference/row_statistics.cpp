@@ -47,7 +47,7 @@ constexpr double prior_elements = 8;
 
 /// What all elements of a row share.
 struct RowNoise {
-  double p2, out2, weights2, sums2, tiny2, w2, few, bias;
+  double p2, out2, weights2, sums2, tiny2, w2, few, bias, keys = 1;
 };
 
 /// Mean square relative error of one weight from scores and exp.
@@ -69,6 +69,7 @@ RowNoise row_noise(const ErrorModel& model, const Expected& expected, std::int64
   const double largest = std::exp(expected.max_score[i] - expected.lse[i]);
   const double tiny = model.p_tiny * largest * expected.max_abs_v[i];
   RowNoise noise{};
+  noise.keys = static_cast<double>(keys);
   noise.w2 = expected.w2[i];
   noise.few = noise.w2 > 0 ? std::min(1.0, largest * largest / noise.w2) : 1.0;
   noise.p2 = model.p * model.p / 3 * (1 + 2 * noise.few);
@@ -85,6 +86,9 @@ RowNoise row_noise(const ErrorModel& model, const Expected& expected, std::int64
 }
 
 double variance(const ErrorModel& model, const RowNoise& noise, double o, double w2v, double w2v2) {
+  // Beside a sink that takes nearly all weight the float sums of w^2 underflow; (sum w v)^2 <=
+  // n sum w^2 v^2 holds always and says how large they are at least.
+  w2v2 = std::max(w2v2, o * o / noise.keys);
   const double exact = std::max(0.0, w2v2 - 2 * o * w2v + o * o * noise.w2);
   const double centred = exact + 2e-6 * w2v2;
   return noise.p2 * (model.rounded_denominator ? centred : w2v2) + noise.out2 * o * o +

@@ -78,6 +78,27 @@ TEST(RowStatistics, ZIsInfiniteWhereAnExactZeroIsOff) {
   EXPECT_EQ(r.of(got, profile_of({}), 0, 0).z, std::numeric_limits<double>::infinity());
 }
 
+// A sink may take all but 1e-29 of the weight; the float sums of squares are 0 then, the errors of
+// the scores are not.
+TEST(RowStatistics, ZSurvivesTheUnderflowOfItsSums) {
+  Rows r(0, Dtype::f32);
+  Output got = rounded_output(r.expected.out, r.expected.lse, r.meaning, r.source);
+  Expected& e = r.expected;
+  ASSERT_EQ(e.visible[0], 1);
+  for (std::size_t d = 0; d < 128; ++d) {
+    e.out[d] *= 1e-29;
+    e.w2v[d] = e.w2v2[d] = 0;
+    got.values[d] = static_cast<float>(e.out[d] * (1 + 5e-7));
+  }
+  e.w2[0] = 0;
+  e.lse[0] += 29 * std::log(10.0);
+  NumericsProfile f32;
+  f32.p_dtype = Dtype::f32;
+  EXPECT_LT(r.of(got, f32, 0, 0).z, 1.0);
+  for (std::size_t d = 0; d < 128; ++d) got.values[d] = static_cast<float>(e.out[d] * 1.001);
+  EXPECT_GT(r.of(got, f32, 0, 0).z, 10.0);
+}
+
 TEST(RowStatistics, GainScattersAsItsVarianceSays) {
   for (const std::int64_t committed : {20, 1000}) {
     const Rows r(committed);
