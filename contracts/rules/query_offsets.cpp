@@ -104,24 +104,34 @@ std::int64_t longest(const Problem& problem, bool with_padding) {
   return length;
 }
 
+/// Whether row i of q is the one row of request i, for every request that counts.
+bool rows_are_requests(const Problem& problem) {
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < problem.requests.size(); ++i) {
+    const Request& r = problem.requests[i];
+    const bool own_row = r.new_tokens == 1 && row == static_cast<std::int64_t>(i);
+    if (counts(r, problem) && r.new_tokens > 0 && !own_row) return false;
+    row += r.new_tokens;
+  }
+  return true;
+}
+
 void max_seqlen_q_is_the_longest(const UnifiedCall& call, const Truth& truth, Report& report) {
   const Problem& problem = truth.problem;
   const std::int64_t got = call.max_seqlen_q;
   const std::int64_t real = longest(problem, /*with_padding=*/false);
-  const bool rowless = std::any_of(problem.requests.begin(), problem.requests.end(),
-                                   [](const Request& r) { return r.new_tokens == 0; });
-  if (real == 0 || (got == longest(problem, /*with_padding=*/true) && !(got == 1 && rowless))) {
+  if (real == 0) return;
+  if (got == 1 ? rows_are_requests(problem)
+               : got == real || got == longest(problem, /*with_padding=*/true)) {
     return;
   }
-  if (got == real && !(got == 1 && rowless)) return;
   // 0 leaves no grid and 1 makes the kernel take row i for request i; what lies between 1 and the
   // longest only tunes a kernel that does not ask for the exact value.
-  const bool breaks = got <= 0 || got == 1;
   const bool short_of_exact = got < real && truth.capabilities.max_len_is_exact;
-  report.add(breaks || short_of_exact ? Severity::wrong : Severity::policy, "max_seqlen_q",
+  report.add(got <= 1 || short_of_exact ? Severity::wrong : Severity::policy, "max_seqlen_q",
              std::to_string(got),
              got == 1 && real == 1
-                 ? "2 or more: a request without a row shifts the requests after it"
+                 ? "2 or more: a request of another length shifts the rows after it"
                  : std::to_string(real) + ", the longest request's new tokens");
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "contracts/rules.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
 
@@ -172,26 +173,120 @@ TEST(RoundTrip, UnifiedReadsAWrongCallLikeATokenByTokenWalk) {
   }));
 }
 
-TEST(RoundTrip, ReadingAnyNumbersEnds) {
-  expect(rc::check("read never throws", [] {
+TEST(RoundTrip, ALoweredCallBreaksNoRule) {
+  expect(rc::check("check(lower(p)) finds nothing", [] {
+    const bool mla = in(0, 1) == 1;
+    const Problem p = mla ? draw_mla_problem() : draw_problem();
+    const SlotMap slots = make_slot_map(p);
+    const Call call =
+        std::get<Call>(lower(mla ? Signature::mla_decode : Signature::unified, p, slots));
+    const Report report = check(call, {p, slots});
+    for (const Finding& finding : report.findings()) {
+      // Whether a length has a kernel is the GPU's business, not the lowering's.
+      if (finding.rule != "draft_length.has_a_kernel") RC_FAIL(to_string(finding));
+    }
+  }));
+}
+
+void edit(std::vector<std::int64_t>& values) {
+  if (values.empty()) return;
+  const auto pick = [&] { return static_cast<std::size_t>(in(0, 1 << 20)) % values.size(); };
+  std::int64_t& value = values[pick()];
+  value = in(0, 1) ? value + in(-3, 3) : values[pick()];
+}
+
+TEST(RoundTrip, ARuleRejectsEveryUnifiedCallThatReadsOtherKeys) {
+  expect(rc::check("difference(attended(p), read(call)) implies check(call).rejects()", [] {
     const Problem p = draw_problem();
     const SlotMap slots = make_slot_map(p);
     UnifiedCall call = std::get<UnifiedCall>(lower_unified(p, slots));
-    const auto any = [] {
-      return in(0, 1) ? *rc::gen::arbitrary<std::int64_t>() : in(0, 1) * in(-3, 300) << in(0, 50);
-    };
+    for (std::int64_t n = in(1, 2); n > 0; --n) {
+      switch (in(0, 4)) {
+        case 0:
+          edit(call.cu_seqlens_q.values);
+          break;
+        case 1:
+          edit(call.seqused_k.values);
+          break;
+        case 2:
+          edit(call.block_table.values);
+          break;
+        case 3:
+          call.max_seqlen_q = in(0, 3);
+          break;
+        default:
+          call.window_size[0] += in(1, 3);  // shorter by one is the open question
+      }
+    }
+    const auto differs = difference(attended(p), read(call, p, slots));
+    RC_CLASSIFY(differs.has_value());
+    if (differs && !check(call, {p, slots}).rejects()) RC_FAIL(*differs);
+  }));
+}
+
+TEST(RoundTrip, ARuleRejectsEveryMlaCallThatReadsOtherKeys) {
+  expect(rc::check("difference(attended(p), read(call)) implies check(call).rejects()", [] {
+    const Problem p = draw_mla_problem();
+    const SlotMap slots = make_slot_map(p);
+    MlaDecodeCall call = std::get<MlaDecodeCall>(lower_mla_decode(p, slots));
+    for (std::vector<std::int64_t>* values :
+         {&call.qo_indptr.values, &call.kv_indptr.values, &call.kv_indices.values}) {
+      if (in(0, 1)) edit(*values);
+    }
+    if (in(0, 3) == 0) call.max_seqlen_q = in(0, 5);
+    const auto differs = difference(attended(p), read(call, p, slots));
+    RC_CLASSIFY(differs.has_value());
+    if (differs && !check(call, {p, slots}).rejects()) RC_FAIL(*differs);
+  }));
+}
+
+std::int64_t any_number() {
+  return in(0, 1) ? *rc::gen::arbitrary<std::int64_t>() : in(0, 1) * in(-3, 300) << in(0, 50);
+}
+
+void disturb(std::vector<std::int64_t>& numbers) {
+  if (in(0, 2)) return;
+  for (std::int64_t& number : numbers) {
+    if (in(0, 2) == 0) number = any_number();
+  }
+  if (in(0, 5) == 0 && !numbers.empty()) numbers.pop_back();
+}
+
+TEST(RoundTrip, AnyNumbersAreReadAndChecked) {
+  expect(rc::check("neither throws", [] {
+    const Problem p = draw_problem();
+    const SlotMap slots = make_slot_map(p);
+    UnifiedCall call = std::get<UnifiedCall>(lower_unified(p, slots));
     for (std::vector<std::int64_t>* numbers :
          {&call.cu_seqlens_q.values, &call.seqused_k.values, &call.block_table.values,
-          &call.k.shape, &call.v.shape, &call.q.shape, &call.block_table.meta.shape}) {
-      if (in(0, 2)) continue;
-      for (std::int64_t& number : *numbers) {
-        if (in(0, 2) == 0) number = any();
-      }
-      if (in(0, 5) == 0 && !numbers->empty()) numbers->pop_back();
+          &call.k.shape, &call.v.shape, &call.q.shape, &call.out.shape, &call.k.strides,
+          &call.out.strides, &call.block_table.meta.shape}) {
+      disturb(*numbers);
     }
-    if (in(0, 4) == 0) call.max_seqlen_q = any();
-    if (in(0, 4) == 0) call.window_size = {any(), any()};
+    if (in(0, 4) == 0) call.max_seqlen_q = any_number();
+    if (in(0, 4) == 0) call.max_seqlen_k = any_number();
+    if (in(0, 4) == 0) call.window_size = {any_number(), any_number()};
     RC_ASSERT(read(call, p, slots).rows.size() <= 1U << 17);
+    (void)check(call, {p, slots});
+  }));
+}
+
+TEST(RoundTrip, AnyMlaNumbersAreReadAndChecked) {
+  expect(rc::check("neither throws", [] {
+    const Problem p = draw_mla_problem();
+    const SlotMap slots = make_slot_map(p);
+    MlaDecodeCall call = std::get<MlaDecodeCall>(lower_mla_decode(p, slots));
+    for (std::vector<std::int64_t>* numbers :
+         {&call.qo_indptr.values, &call.kv_indptr.values, &call.kv_indices.values,
+          &call.kv_last_page_lens.values, &call.kv_buffer.shape, &call.q.shape, &call.q.strides,
+          &call.kv_buffer.strides, &call.o.shape}) {
+      disturb(*numbers);
+    }
+    if (in(0, 4) == 0) call.max_seqlen_q = any_number();
+    if (in(0, 3) == 0) call.page_size = call.kv_buffer.shape.empty() ? 1 : any_number();
+    if (in(0, 3) == 0 && call.kv_buffer.shape.size() > 1) call.page_size = call.kv_buffer.shape[1];
+    RC_ASSERT(read(call, p, slots).rows.size() <= 1U << 17);
+    (void)check(call, {p, slots});
   }));
 }
 
