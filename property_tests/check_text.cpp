@@ -1,9 +1,9 @@
 #include "property_tests/check_text.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "contracts/rules.hpp"
+#include "property_tests/report/by_count.hpp"
 #include "property_tests/report/numbers.hpp"
 #include "property_tests/report/text_table.hpp"
 
@@ -47,13 +47,9 @@ std::string kernel_table(const CheckSummary& summary, const Console& console) {
 }
 
 std::string rule_table(const std::map<std::string, std::int64_t>& calls_by_rule) {
-  std::vector<std::pair<std::string, std::int64_t>> rules(calls_by_rule.begin(),
-                                                          calls_by_rule.end());
-  std::stable_sort(rules.begin(), rules.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
   using enum TextTable::Align;
   TextTable table({{"rule", left}, {"calls", right}, {"known from", left}});
-  for (const auto& [id, calls] : rules) {
+  for (const auto& [id, calls] : by_count(calls_by_rule)) {
     const Rule* rule = find_rule(id);
     table.add({id, std::to_string(calls), rule == nullptr ? "" : std::string(rule->source)});
   }
@@ -61,12 +57,8 @@ std::string rule_table(const std::map<std::string, std::int64_t>& calls_by_rule)
 }
 
 std::string thread_lines(const CheckSummary& summary) {
-  std::vector<std::pair<std::string, std::int64_t>> threads(summary.wrong_by_thread.begin(),
-                                                            summary.wrong_by_thread.end());
-  std::stable_sort(threads.begin(), threads.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
-  for (const auto& [thread, calls] : threads) {
+  for (const auto& [thread, calls] : by_count(summary.wrong_by_thread)) {
     text += (text.empty() ? "" : ", ") + thread + " (" + counted(calls, "call") + ")";
   }
   return text.empty() ? "" : "\nPublic bugs of the kinds found: " + text + "\n";

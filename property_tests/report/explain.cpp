@@ -47,7 +47,7 @@ std::string_view consequence(Severity severity) {
 /// The example's own call, checked now: what it is and what the rule says of it.
 std::string example_text(const Example& example, std::string_view id) {
   const Fixture fixture = parse_fixture(example.json, example.file);
-  const Case c = case_of(fixture, !fixture.fault.empty());
+  const Case c = case_of(fixture, fixture.faulty.has_value());
   const SlotMap slots = make_slot_map(c.problem);
   std::string text = "  example    " + std::string(example.file) + "\n";
   if (!fixture.story.empty()) text += "             " + fixture.story + "\n";
@@ -156,8 +156,9 @@ std::string unknown_subject(std::string_view id) {
   std::vector<std::string> names = {"faults"};
   for (const Rule& rule : all_rules()) names.emplace_back(rule.id);
   for (const MetadataFault& fault : all_metadata_faults()) names.emplace_back(fault.id);
-  return "no rule or fault '" + std::string(id) + "'" + did_you_mean(id, names) +
-         " attest explain lists them";
+  const std::string near = did_you_mean(id, names);
+  return "no rule or fault '" + std::string(id) + "'" +
+         (near.empty() ? "; attest explain lists them" : near);
 }
 
 }  // namespace attest

@@ -1,9 +1,8 @@
 #include "property_tests/report/progress.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <array>
+#include "property_tests/report/text_pipe.hpp"
 
 namespace attest {
 namespace {
@@ -11,27 +10,8 @@ namespace {
 using std::chrono::seconds;
 using Clock = Progress::Clock;
 
-/// A pipe whose written text can be read back.
-class Pipe {
- public:
-  Pipe() {
-    if (::pipe(ends_.data()) != 0) throw std::runtime_error("pipe");
-  }
-  ~Pipe() { ::close(ends_[0]); }
-  int writer() const { return ends_[1]; }
-  std::string text() {
-    ::close(ends_[1]);
-    std::array<char, 4096> buffer{};
-    const ssize_t size = ::read(ends_[0], buffer.data(), buffer.size());
-    return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
-  }
-
- private:
-  std::array<int, 2> ends_{};
-};
-
 TEST(Progress, InAPipeIsAPlainLineEveryFewSeconds) {
-  Pipe pipe;
+  TextPipe pipe;
   Progress progress(Console(pipe.writer(), "pipe", false, false));
   const Clock::time_point start{};
   progress.begin("scalar", 100, start);
@@ -45,7 +25,7 @@ TEST(Progress, InAPipeIsAPlainLineEveryFewSeconds) {
 }
 
 TEST(Progress, InAPipeIsSilentAboutAShortRun) {
-  Pipe pipe;
+  TextPipe pipe;
   Progress progress(Console(pipe.writer(), "pipe", false, false));
   const Clock::time_point start{};
   progress.begin("scalar", 100, start);
@@ -55,7 +35,7 @@ TEST(Progress, InAPipeIsSilentAboutAShortRun) {
 }
 
 TEST(Progress, OnATerminalRewritesOneLineAndTakesItAway) {
-  Pipe pipe;
+  TextPipe pipe;
   Progress progress(Console(pipe.writer(), "terminal", true, false));
   const Clock::time_point start{};
   progress.begin("scalar", 100, start);

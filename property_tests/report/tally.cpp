@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "property_tests/report/by_count.hpp"
 #include "property_tests/report/console.hpp"
 #include "property_tests/report/numbers.hpp"
 #include "property_tests/report/text_table.hpp"
@@ -100,10 +101,7 @@ std::string coverage_lines(std::span<const BackendTally> tallies) {
   std::string text;
   for (const BackendTally& tally : tallies) {
     if (tally.cases() == 0) continue;
-    std::vector<std::pair<std::string, std::int64_t>> features(tally.features.begin(),
-                                                               tally.features.end());
-    std::stable_sort(features.begin(), features.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    const auto features = by_count(tally.features);
     std::string line = "coverage  " + tally.backend + ":";
     for (std::size_t i = 0; i < features.size(); ++i) {
       std::string word = " " + features[i].first + " ";

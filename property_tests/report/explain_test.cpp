@@ -1,0 +1,54 @@
+#include "property_tests/report/explain.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "contracts/rules.hpp"
+#include "property_tests/metadata_faults.hpp"
+#include "property_tests/report/examples.hpp"
+
+namespace attest {
+namespace {
+
+TEST(Explain, HasAnExampleOfEveryRuleInTheBinary) {
+  for (const Rule& rule : all_rules()) {
+    EXPECT_TRUE(std::any_of(rule_examples().begin(), rule_examples().end(),
+                            [&](const Example& example) { return example.rule == rule.id; }))
+        << rule.id;
+  }
+}
+
+TEST(Explain, ShowsEveryRuleBrokenByItsExample) {
+  for (const Rule& rule : all_rules()) {
+    const auto text = explain_text(rule.id, Console::silent());
+    ASSERT_TRUE(text) << rule.id;
+    EXPECT_NE(text->find("  it says    "), std::string::npos) << *text;
+    EXPECT_EQ(text->find("cannot be shown"), std::string::npos) << *text;
+    EXPECT_EQ(text->find("only for kernels"), std::string::npos) << *text;
+  }
+}
+
+TEST(Explain, KnowsEveryMetadataFault) {
+  for (const MetadataFault& fault : all_metadata_faults()) {
+    EXPECT_TRUE(explain_text(fault.id, Console::silent())) << fault.id;
+    EXPECT_NE(faults_text(Console::silent()).find(fault.id), std::string::npos);
+  }
+}
+
+TEST(Explain, HasNoAnswerForAnUnknownWord) {
+  EXPECT_FALSE(explain_text("bananas", Console::silent()));
+  EXPECT_EQ(unknown_subject("fautls"), "no rule or fault 'fautls'; did you mean faults?");
+}
+
+TEST(Explain, JsonOfOneRuleHoldsItsExamples) {
+  const Rule& rule = all_rules().front();
+  const auto json = nlohmann::json::parse(rules_json(rule.id));
+  ASSERT_EQ(json.size(), 1U);
+  EXPECT_EQ(json[0]["id"], rule.id);
+  EXPECT_FALSE(json[0]["examples"].empty());
+}
+
+}  // namespace
+}  // namespace attest
