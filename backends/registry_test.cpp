@@ -34,6 +34,7 @@ class NamedBackend final : public Backend {
 
 std::vector<std::string> names(const std::vector<const Backend*>& backends) {
   std::vector<std::string> list;
+  list.reserve(backends.size());
   for (const Backend* backend : backends) list.emplace_back(backend->name());
   return list;
 }

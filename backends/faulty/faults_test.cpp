@@ -43,7 +43,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 std::string evidence(const Backend& honest, const Backend& faulty, const Call& call,
                      const TensorSource& source) {
   const RunResult right = honest.run(call, source, {});
-  EXPECT_FALSE(right.raised) << *right.raised;
+  EXPECT_FALSE(right.raised) << right.raised.value_or("");
   EXPECT_TRUE(right.damage.empty()) << right.damage.front();
   const RunResult wrong = faulty.run(call, source, {});
   if (wrong.raised) return "raised";

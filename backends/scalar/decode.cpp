@@ -137,6 +137,7 @@ RunResult run_decode(const DecodeCall& call, const TensorSource& source, const R
   run.set_features(call.sm_scale, call.logit_cap, call.sinks);
   run.set_splits(call.attn_logits.size(2));
   std::vector<RowGroup> groups;
+  groups.reserve(call.seq_lens.values.size());
   for (std::size_t i = 0; i < call.seq_lens.values.size(); ++i) {
     groups.push_back(group_of(call, i, pools, run));
   }

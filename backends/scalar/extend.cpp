@@ -89,9 +89,7 @@ class ExtendGroups {
     const KeyRow key{fresh_.k.row(row, 0), fresh_.v.row(row, 0), true};
     if (key.k && key.v) return key;
     throw KernelRefusal("request " + std::to_string(i) + " needs row " + std::to_string(row) +
-                        " of k_extend and v_extend, which have " +
-                        std::to_string(call_.k_extend->size(0)) + " and " +
-                        std::to_string(call_.v_extend->size(0)));
+                        " of k_extend and v_extend, which end before");
   }
 
   const ExtendCall& call_;
@@ -116,9 +114,10 @@ RunResult run_extend(const ExtendCall& call, const TensorSource& source, const R
   run.set_splits(1);
   std::vector<RowGroup> groups;
   ExtendGroups build(call, pools, fresh, run);
+  groups.reserve(call.seq_lens.values.size());
   for (std::size_t i = 0; i < call.seq_lens.values.size(); ++i) groups.push_back(build.of(i));
   RunResult result = run.run(groups, pools);
-  if (fresh.k_buffer) {
+  if (fresh.k_buffer && fresh.v_buffer) {
     add_guard_damage("k_extend", *fresh.k_buffer, result.damage);
     add_guard_damage("v_extend", *fresh.v_buffer, result.damage);
   }

@@ -13,12 +13,12 @@ void require_batch(const char* name, const IntArray& array, std::size_t batch) {
                       " entries, seq_lens has " + std::to_string(batch));
 }
 
-void check_tree_mask(const ExtendCall& call) {
+void check_tree_mask(const ExtendCall& call, const IntArray& mask) {
   if (call.is_cross_attn) throw KernelRefusal("tree_mask is not taken in cross attention");
   if (call.sliding_window_size > 0) throw KernelRefusal("tree_mask is not taken with a window");
   const std::int64_t side = call.max_len_extend;
   const std::size_t batch = call.seq_lens.values.size();
-  const std::size_t entries = call.tree_mask->values.size();
+  const std::size_t entries = mask.values.size();
   constexpr std::int64_t longest_side = 1 << 20;
   const bool square =
       side >= 0 && side < longest_side && entries == batch * static_cast<std::size_t>(side * side);
@@ -72,7 +72,7 @@ void check_extend_arguments(const ExtendCall& call) {
   if (!call.is_cross_attn && !(call.k_extend && call.v_extend)) {
     throw KernelRefusal("k_extend and v_extend are required outside cross attention");
   }
-  if (call.tree_mask) check_tree_mask(call);
+  if (call.tree_mask) check_tree_mask(call, *call.tree_mask);
   for (std::size_t i = 0; i < batch; ++i) check_lengths(call, i);
 }
 

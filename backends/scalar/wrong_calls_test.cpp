@@ -55,7 +55,7 @@ TEST(WrongCalls, StopAtAPageOutsideThePool) {
 
 TEST(WrongCalls, ReadThePoisonInFrontOfThePoolForPageMinusOne) {
   const RunResult r = unified([](UnifiedCall& c) { c.block_table.values[1] = -1; });
-  ASSERT_FALSE(r.raised) << *r.raised;
+  ASSERT_FALSE(r.raised) << r.raised.value_or("");
   EXPECT_TRUE(row_is_nan(r, 0));
 }
 
@@ -74,17 +74,16 @@ TEST(WrongCalls, ReadPoisonOfAnUnreferencedPage) {
 TEST(WrongCalls, GoOnInTheNextTableRowAndStopPastTheLast) {
   const RunResult next =
       unified([](UnifiedCall& c) { c.seqused_k.values[0] = c.block_table.size(1) * 16 + 8; });
-  EXPECT_FALSE(next.raised) << *next.raised;
+  EXPECT_FALSE(next.raised) << next.raised.value_or("");
   const RunResult past =
       unified([](UnifiedCall& c) { c.seqused_k.values[3] = c.block_table.size(1) * 16 + 8; });
-  ASSERT_TRUE(past.raised);
-  EXPECT_THAT(*past.raised, HasSubstr("is outside the table of 4 rows"));
+  EXPECT_THAT(past.raised.value_or(""), HasSubstr("is outside the table of 4 rows"));
 }
 
 TEST(WrongCalls, LeaveUncoveredRowsUntouchedAndSayWhichLieOutside) {
   // The published mistake: every request has the configured four tokens (sglang#31221).
   const RunResult r = unified([](UnifiedCall& c) { c.cu_seqlens_q.values = {0, 4, 8, 12, 16}; });
-  ASSERT_FALSE(r.raised) << *r.raised;
+  ASSERT_FALSE(r.raised) << r.raised.value_or("");
   EXPECT_THAT(r.lints, testing::ElementsAre(HasSubstr("request 3 rows [12, 16) of 14")));
   const RunResult fewer = unified([](UnifiedCall& c) { c.cu_seqlens_q.values = {0, 4, 6, 9, 11}; });
   for (std::int64_t row = 0; row < 14; ++row) {
@@ -180,7 +179,7 @@ TEST(WrongCalls, StopAtAStoreToNobodysSlotOfASparsePool) {
 
 TEST(WrongCalls, TakeTheOneMlaLengthFromTheScalarNotFromQoIndptr) {
   const RunResult r = mla([](MlaDecodeCall& c) { c.max_seqlen_q = 2; });
-  ASSERT_FALSE(r.raised) << *r.raised;
+  ASSERT_FALSE(r.raised) << r.raised.value_or("");
   EXPECT_EQ(r.out.untouched[r.out.index(7, 0) / 512], 0);
   EXPECT_EQ(r.out.untouched[r.out.index(8, 0) / 512], 1);
 }

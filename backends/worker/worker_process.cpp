@@ -149,8 +149,8 @@ std::string WorkerProcess::how_it_ended() {
   return describe_status(status);
 }
 
-WorkerAnswer WorkerProcess::crashed(std::string how) {
-  return {WorkerOutcome::crashed, "", std::move(how), last_words_};
+WorkerAnswer WorkerProcess::crashed(const std::string& how) const {
+  return {WorkerOutcome::crashed, "", how, last_words_};
 }
 
 /// Waits for either descriptor and moves whatever can be moved.

@@ -57,7 +57,7 @@ class WorkerProcess {
   struct Exchange;
   void ensure_started();
   Step advance(Exchange& exchange, int timeout_ms);
-  WorkerAnswer crashed(std::string how);
+  WorkerAnswer crashed(const std::string& how) const;
   std::string how_it_ended();
   void read_output();
 

@@ -32,7 +32,7 @@ std::string broken_header(const std::string& what) {
 void obey(int fd, const std::string& request) {
   if (request == "segfault") {
     signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would turn it into an exit status
-    std::cerr << "about to crash" << std::endl;
+    std::cerr << "about to crash" << '\n' << std::flush;
     kill(getpid(), SIGSEGV);
     sleep_forever();
   }
@@ -54,7 +54,7 @@ void obey(int fd, const std::string& request) {
   }
   if (request == "noise") {
     for (int i = 0; i < 20000; ++i) std::cerr << "line " << i << " of far too many\n";
-    std::cout << "and this went to stdout" << std::endl;
+    std::cout << "and this went to stdout\n" << std::flush;
   }
   if (request == "twice") write_frame(fd, "one more than was asked for");
   if (request == "magic" || request == "version" || request == "huge") {
