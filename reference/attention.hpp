@@ -28,10 +28,10 @@ struct Expected {
   std::vector<std::uint8_t> computed;  ///< (rows) 1 = asked for; oracles look at these only
   bool scaled_q_rounded = false;       ///< ReferenceOptions::round_scaled_q
   // Envelopes; empty when not asked for. w = softmax weights, sink in the denominator.
-  std::vector<float> abs_v;  ///< (rows, heads, dim) sum_j w_j |v_jd|
-  std::vector<float> w2v;    ///< (rows, heads, dim) sum_j w_j^2 v_jd
-  std::vector<float> w2v2;   ///< (rows, heads, dim) sum_j w_j^2 v_jd^2
-  std::vector<float> w2;     ///< (rows, heads) sum_j w_j^2
+  std::vector<double> abs_v;  ///< (rows, heads, dim) sum_j w_j |v_jd|
+  std::vector<double> w2v;    ///< (rows, heads, dim) sum_j w_j^2 v_jd
+  std::vector<double> w2v2;   ///< (rows, heads, dim) sum_j w_j^2 v_jd^2
+  std::vector<double> w2;     ///< (rows, heads) sum_j w_j^2
 
   std::size_t row_index(std::int64_t row, std::int64_t head) const {
     return static_cast<std::size_t>(row * heads + head);

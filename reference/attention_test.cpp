@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "reference/naive.hpp"
 #include "reference/random_problem.hpp"
@@ -129,6 +131,52 @@ TEST(Reference, ReturnsTheSumsOfTheDefinition) {
     EXPECT_NEAR(e.abs_v[i], abs_v[d], 1e-5 * abs_v[d]);
     EXPECT_NEAR(e.w2v2[i], w2v2[d], 1e-5 * w2v2[d]);
     EXPECT_NEAR(e.w2v[i], w2v[d], 1e-5 * std::sqrt(w2 * w2v2[d]));
+  }
+}
+
+TEST(Reference, FindsTheLargestScoresInWhicheverPartTheyLie) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const TensorSource source(long_decode(6500), Recipe::normal, seed);
+    const Expected e = reference_of(source, {.envelopes = false});
+    std::vector<double> q(16);
+    std::vector<double> k(16);
+    source.q_row(0, 0, q);
+    double largest = -infinity;
+    double largest_abs = 0;
+    for (std::int64_t j = 0; j < 6500; ++j) {
+      source.k_row({1, j}, 0, k);
+      const double score = 0.125 * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+      largest = std::max(largest, score);
+      largest_abs = std::max(largest_abs, std::abs(score));
+    }
+    EXPECT_NEAR(e.max_score[0], largest, 1e-12) << seed;
+    EXPECT_NEAR(e.max_abs_score[0], largest_abs, 1e-12) << seed;
+  }
+}
+
+TEST(Reference, GivesARowTheSameWhateverOtherRowsSee) {
+  const Problem p = [] {
+    Problem many = long_decode(1100);
+    many.requests[0].new_tokens = 4;
+    return many;
+  }();
+  const TensorSource source(p, Recipe::normal, 2);
+  Attended meaning = attended(p);
+  meaning.rows[0].keys = {{1, 0, 512}};    // ends with the first block
+  meaning.rows[1].keys = {{1, 512, 1}};    // is the first key of the second
+  meaning.rows[2].keys = {{1, 100, 300}};  // lies inside one
+  const Expected all = reference_attention(meaning, source);
+  for (std::int64_t r = 0; r < 4; ++r) {
+    const Expected alone = reference_attention(meaning, source, {.only_rows = {r}});
+    for (std::int64_t h = 0; h < 2; ++h) {
+      const std::size_t i = all.row_index(r, h);
+      EXPECT_NEAR(all.max_score[i], alone.max_score[i], 1e-12) << r;
+      EXPECT_NEAR(all.max_abs_score[i], alone.max_abs_score[i], 1e-12) << r;
+      EXPECT_NEAR(all.score_envelope[i], alone.score_envelope[i], 1e-12) << r;
+      EXPECT_EQ(all.max_abs_v[i], alone.max_abs_v[i]) << r;
+      EXPECT_NEAR(all.lse[i], alone.lse[i], 1e-12) << r;
+      EXPECT_NEAR(all.out[all.index(r, h, 7)], alone.out[all.index(r, h, 7)], 1e-13) << r;
+    }
   }
 }
 

@@ -118,11 +118,26 @@ TEST(ErrorBound, CoversALongPlainSumOfEqualTerms) {
   constexpr int n = 1 << 20;
   float sum = 0;
   for (int i = 0; i < n; ++i) sum += 0.1F;
-  const double exact = n * static_cast<double>(0.1F);
-  const double relative = std::abs(static_cast<double>(sum) - exact) / exact;
-  ErrorModel model;
-  EXPECT_LT(relative, 0x1p-24 * addition_chain(model, n));
-  EXPECT_GT(relative, 8 * 0x1p-24 * std::sqrt(n)) << "so a sqrt(n) bound would be wrong";
+  const auto value = static_cast<double>(0.1F);
+  const double error = std::abs(static_cast<double>(sum) / n - value);
+  Expected uniform;
+  uniform.rows = uniform.heads = uniform.dim = 1;
+  uniform.visible = {n};
+  uniform.lse = {std::log(n)};
+  uniform.max_abs_v = {value};
+  for (auto* zero : {&uniform.score_envelope, &uniform.max_abs_score, &uniform.max_score,
+                     &uniform.input_envelope}) {
+    *zero = {0};
+  }
+  Model model;
+  model.out_dtype = Dtype::f32;
+  NumericsProfile profile;
+  profile.p_dtype = Dtype::f32;
+  const double limit =
+      row_bound(error_model(profile, model, uniform), uniform, 0, 0).of(value, value);
+  EXPECT_LT(error, limit);
+  EXPECT_LT(limit, 15 * error);
+  EXPECT_GT(error, 8 * 0x1p-24 * std::sqrt(n) * value) << "so a sqrt(n) bound would be wrong";
 }
 
 TEST(ErrorBound, CoversAKernelThatTakesKeysOneByOneInAscendingOrder) {

@@ -47,7 +47,7 @@ ExpectedWriter::ExpectedWriter(const Attended& meaning, const TensorSource& sour
   e.out.resize(elements);
   for (std::vector<double>* values : per_head_arrays(e)) values->resize(per_head);
   if (options.envelopes) {
-    for (std::vector<float>* values : {&e.abs_v, &e.w2v, &e.w2v2}) values->resize(elements);
+    for (std::vector<double>* values : {&e.abs_v, &e.w2v, &e.w2v2}) values->resize(elements);
     e.w2.resize(per_head);
   }
   e.visible.resize(at(e.rows));
@@ -113,11 +113,12 @@ void ExpectedWriter::put_envelopes(std::int64_t row, std::int64_t head,
   const std::size_t dim = at(expected_.dim);
   const std::size_t first = expected_.index(row, head, 0);
   const double scaled = weight * model_.v_descale.value_or(1);
-  const auto put = [&](std::vector<float>& to, std::size_t d, float sum, double factor) {
-    to[first + d] = static_cast<float>(static_cast<double>(sum) * factor);
+  // Summed in float, stored in double: beside a sink that takes nearly all weight, w^2 underflows
+  // float.
+  const auto put = [&](std::vector<double>& to, std::size_t d, float sum, double factor) {
+    to[first + d] = static_cast<double>(sum) * factor;
   };
-  expected_.w2[expected_.row_index(row, head)] =
-      static_cast<float>(sums.squares[packed] * weight * weight);
+  expected_.w2[expected_.row_index(row, head)] = sums.squares[packed] * weight * weight;
   const std::size_t squares = packed * 2 * dim;
   for (std::size_t d = 0; d < dim; ++d) {
     put(expected_.abs_v, d, sums.abs_v[packed * dim + d], scaled);
