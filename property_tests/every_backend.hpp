@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,9 @@ class EveryBackend : public testing::TestWithParam<std::string> {
     const char* const required = std::getenv("ATTEST_REQUIRE");
     const BackendName parts = split_backend_name(GetParam());
     const std::string engine = parts.implementation + "@" + parts.engine;
-    if (required != nullptr && std::string(required).find(engine) != std::string::npos) {
-      FAIL() << engine << " is required: " << answer.reason;
+    std::istringstream list(required != nullptr ? required : "");
+    for (std::string part; std::getline(list, part, ',');) {
+      if (part == engine) FAIL() << engine << " is required: " << answer.reason;
     }
     GTEST_SKIP() << answer.reason;
   }

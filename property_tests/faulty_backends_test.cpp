@@ -28,7 +28,7 @@ bool is_caught(const Backend& backend, std::uint64_t index, Judgement& judgement
   add_metadata_fault(backend, c);
   JudgeOptions options;
   options.rules = RulesMode::report;
-  options.time_limit = std::chrono::seconds(20);
+  options.time_limit = std::chrono::seconds(3);
   options.reference_threads = 1;
   judgement = judge(c, backend, options);
   const Verdict verdict = judgement.verdict;
@@ -49,6 +49,42 @@ TEST_P(FaultyKernels, AreCaughtByAGeneratedCase) {
     return;
   }
   FAIL() << "not caught by " << enough << " generated cases";
+}
+
+struct Seeded {
+  const char* backend;
+  std::int64_t most_tokens;  ///< keys and new tokens the smallest case may still have
+};
+
+/// The smallest case that still shows a fault is small: a person can read it.
+TEST(ShrunkFaults, FitInAFewTokens) {
+  constexpr Seeded seeded[] = {{"faulty-causal_one_too_long.unified@cpu", 2},
+                               {"faulty-first_key_ignored.unified@cpu", 2},
+                               // A window and the keys that reach past it shrink one at a time.
+                               {"faulty-window_one_too_short.extend@cpu", 129},
+                               {"faulty-sink_missing.decode@cpu", 1},
+                               {"faulty-tree_mask_ignored.extend@cpu", 4}};
+  for (const Seeded& fault : seeded) {
+    const Backend& backend = *select_backends(fault.backend).front();
+    const Capabilities& capabilities = backend.capabilities();
+    const auto fails = [&](const Case& c) {
+      const JudgeOptions quick = {.both_poisons = false, .diagnose = false};
+      return judge(c, backend, quick).verdict == Verdict::mismatch;
+    };
+    Case failing;
+    for (std::uint64_t i = 0; i < enough; ++i) {
+      failing = generate(2, i,
+                         {.signature = capabilities.signature,
+                          .capabilities = &capabilities,
+                          .max_kv = 128,
+                          .max_requests = 4});
+      if (fails(failing)) break;
+    }
+    const Problem p = shrink(failing, 600, fails).best.problem;
+    EXPECT_EQ(p.requests.size(), 1U) << fault.backend << ' ' << describe(p);
+    EXPECT_LE(p.max_kv_len(), fault.most_tokens) << fault.backend << ' ' << describe(p);
+    EXPECT_EQ(p.model.num_q_heads, 1) << fault.backend << ' ' << describe(p);
+  }
 }
 
 }  // namespace

@@ -50,8 +50,11 @@ std::optional<std::int64_t> draw_window(Draw& draw, std::int64_t max_kv) {
   return std::min(draw.chance(75) ? around : draw.between(1, max_kv), max_kv);
 }
 
+/// bf16 where it is among the choices, most of the time: it is what models are served in.
 Dtype draw_dtype(Draw& draw, std::span<const Dtype> choices) {
-  return choices.empty() ? Dtype::bf16 : draw.pick(choices);
+  const bool usual = std::find(choices.begin(), choices.end(), Dtype::bf16) != choices.end();
+  if (choices.empty() || (usual && draw.chance(50))) return Dtype::bf16;
+  return draw.pick(choices);
 }
 
 /// K and V are stored in q's dtype or in an fp8 one: no framework stores them in another float
@@ -74,7 +77,7 @@ void draw_dtypes(Draw& draw, const GeneratorOptions& options, Model& model) {
         dtype == model.q_dtype || (is_fp8(dtype) && takes_fp8 && !is_fp8(model.q_dtype));
     if (fits) kv.push_back(dtype);
   }
-  model.kv_dtype = kv.empty() ? model.q_dtype : draw_dtype(draw, kv);
+  model.kv_dtype = kv.empty() || draw.chance(50) ? model.q_dtype : draw.pick(kv);
   model.out_dtype = is_fp8(model.q_dtype) ? Dtype::bf16 : model.q_dtype;
 
   // Those of q and K keep scores near unit variance: flat softmaxes hide what they weigh.

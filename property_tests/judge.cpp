@@ -41,10 +41,14 @@ bool rules_allow(const Call& call, const Problem& problem, const SlotMap& slots,
   if (mode == RulesMode::off) return true;
   const Report report = check(call, Truth{problem, slots, backend.capabilities()});
   judgement.findings = report.findings();
-  if (mode == RulesMode::report || !report.rejects()) return true;
-  const auto first = std::find_if(report.findings().begin(), report.findings().end(),
-                                  [](const Finding& f) { return rejects(f.severity); });
-  say(judgement, Verdict::rejected, to_string(*first));
+  if (mode == RulesMode::enforce && report.rejects()) {
+    const auto first = std::find_if(report.findings().begin(), report.findings().end(),
+                                    [](const Finding& f) { return rejects(f.severity); });
+    say(judgement, Verdict::rejected, to_string(*first));
+    return false;
+  }
+  if (report.missing().empty()) return true;
+  say(judgement, Verdict::unsupported, "values of " + report.missing().front() + " not recorded");
   return false;
 }
 

@@ -179,6 +179,19 @@ TEST(Judge, RejectsAWrongCallBeforeTheLaunchUnlessToldToReport) {
   EXPECT_TRUE(off.findings.empty());
 }
 
+TEST(Judge, DoesNotLaunchACallWhoseValuesWereNotRecorded) {
+  Case c = verify_case();
+  c.call = std::get<Call>(call_of(c, make_slot_map(c.problem)));
+  auto& table = std::get<UnifiedCall>(*c.call).block_table;
+  table.recorded = false;
+  table.values.clear();
+  StubBackend stub;
+  const Judgement j = judge(c, stub);
+  EXPECT_EQ(j.verdict, Verdict::unsupported);
+  EXPECT_EQ(j.reason, "values of block_table not recorded");
+  EXPECT_EQ(stub.runs, 0);
+}
+
 TEST(Judge, KeepsTheFindingsOfCallsThatAreOnlySlow) {
   Case c = verify_case();
   c.problem.model.num_kv_heads = 1;

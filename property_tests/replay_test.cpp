@@ -1,6 +1,7 @@
 #include "property_tests/replay.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -52,7 +53,8 @@ class Replay : public testing::Test {
     return results;
   }
 
-  const fs::path folder = fs::path(testing::TempDir()) / "attest_replay_test";
+  const fs::path folder =
+      fs::path(testing::TempDir()) / ("attest_replay_test." + std::to_string(getpid()));
 };
 
 TEST_F(Replay, JudgesBothSidesInBothRulesModes) {
