@@ -162,7 +162,7 @@ TEST(Reference, GivesARowTheSameWhateverOtherRowsSee) {
   }();
   const TensorSource source(p, Recipe::normal, 2);
   Attended meaning = attended(p);
-  meaning.rows[0].keys = {{1, 0, 512}};    // ends with the first block
+  meaning.rows[0].keys = {{1, 511, 1}};    // is the last key of the first block
   meaning.rows[1].keys = {{1, 512, 1}};    // is the first key of the second
   meaning.rows[2].keys = {{1, 100, 300}};  // lies inside one
   const Expected all = reference_attention(meaning, source);
