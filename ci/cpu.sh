@@ -11,7 +11,8 @@ step "format"
 scripts/format.sh --check
 step "build, g++ with warnings as errors"
 scripts/build.sh ci
-step "clang-tidy and clang's warnings"
-scripts/tidy.sh build
+# Advisory for now: the tree has not been brought to zero findings yet. It becomes a gate when it has.
+step "clang-tidy and clang's warnings (advisory)"
+timeout 900 scripts/tidy.sh build || echo "tidy: findings above, or out of time; not a failure yet"
 step "tests"
 scripts/test.sh ci
