@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -34,6 +35,16 @@ std::string text_of(const fs::path& path) {
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+/// Until the file has that many lines; a minute at most.
+void wait_for_lines(const fs::path& path, std::int64_t lines) {
+  for (int i = 0; i < 3000; ++i) {
+    const std::string text = text_of(path);
+    if (std::count(text.begin(), text.end(), '\n') >= lines) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  FAIL() << path << " stays short";
 }
 
 class RunCli : public testing::Test {
@@ -94,6 +105,38 @@ TEST_F(RunCli, NothingSupportedExitsThree) {
   const Finished run = attest_cli(arguments(
       {"--backend", "scalar.unified@cpu", "--fault", "mla_page_size_of_pool", "--cases", "3"}));
   EXPECT_EQ(run.code, 3) << run.out;
+}
+
+TEST_F(RunCli, CrashOrHangOfAKernelExitsSixAndTheRunGoesOn) {
+  const Finished crash =
+      attest_cli(arguments({"--backend", "faulty-crash.unified@cpu,scalar.unified@cpu", "--cases",
+                            "2", "--shrink-time", "0"}));
+  EXPECT_EQ(crash.code, 6) << crash.out;
+  EXPECT_TRUE(has(crash.out, "signal 11")) << crash.out;
+  EXPECT_TRUE(has(crash.out, "coverage  scalar.unified@cpu")) << crash.out;
+  const Finished hang = attest_cli(
+      arguments({"--backend", "faulty-hang.unified@cpu", "--cases", "1", "--time-limit", "0.2"}));
+  EXPECT_EQ(hang.code, 6) << hang.out;
+  EXPECT_TRUE(has(hang.out, "HUNG")) << hang.out;
+}
+
+TEST_F(RunCli, InterruptDoesNotWaitForAKernelThatHangs) {
+  std::vector<std::string> argv = {ATTEST_BINARY};
+  const fs::path record = folder / "run.jsonl";
+  for (const std::string& argument :
+       arguments({"--backend", "scalar.unified@cpu,faulty-hang.unified@cpu", "--cases", "2",
+                  "--time-limit", "3600", "--record", record.string()})) {
+    argv.push_back(argument);
+  }
+  Subprocess run(argv);
+  wait_for_lines(record, 3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  run.send(SIGINT);
+  const Finished finished = run.finish();
+  EXPECT_EQ(finished.code, 130);
+  EXPECT_TRUE(has(finished.out, "faulty-hang.unified@cpu: interrupted after 0 of 2 cases"))
+      << finished.out;
+  EXPECT_EQ(lines_of(text_of(record)).back()["backends"][0]["cases"], 2);
 }
 
 TEST_F(RunCli, UnmetRequirementExitsFourBeforeAnythingRuns) {

@@ -33,6 +33,7 @@ bool ended(pid_t pid) {
 /// Kills the process's group (it may have children of its own) and reaps it. \returns its status.
 int end(pid_t pid) {
   kill(-pid, SIGKILL);
+  kill(pid, SIGKILL);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }

@@ -15,12 +15,13 @@ extern "C" {
 /* ABI version of the loaded library. */
 int attest_abi_version(void);
 
-/* Checks one captured call: a JSON object as `attest check` reads it (docs/captured_calls.md), `size`
- * bytes. Returns the exit code `attest check` would give: 0 no finding rejects, 2 rejected, 3 the
- * signature or its values are not there to judge, 65 bad input, 70 internal. *report receives a JSON
- * object {"verdict", "reason", "findings": [{"rule", "severity", "where", "got", "expected"}]}, or
- * {"error": ...}; free it with attest_free. "reason" is absent when the verdict is pass. report may be
- * NULL. */
+/* Checks one captured call: a JSON object as `attest check` reads it (docs/captured_calls.md),
+ * `size` bytes. Returns the exit code `attest check` would give: 0 no finding rejects, 2 rejected,
+ * 3 the signature or its values are not there to judge, 65 bad input, 70 internal. *report receives
+ * a JSON object {"verdict", "reason", "findings": [{"rule", "severity", "where", "got",
+ * "expected"}]}, or
+ * {"error": ...}; free it with attest_free. "reason" is absent when the verdict is pass. report may
+ * be NULL. */
 int attest_check_json(const char* json, size_t size, char** report);
 
 /* Frees a report. NULL is fine. */
