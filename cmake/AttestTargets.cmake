@@ -9,6 +9,7 @@ function(attest_library name)
   target_sources(attest_${name}
     PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS}
     PRIVATE ${arg_SOURCES})
+  target_compile_features(attest_${name} PUBLIC cxx_std_20)
   target_include_directories(attest_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/attest>)
   target_link_libraries(attest_${name}

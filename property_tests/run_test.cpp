@@ -1,6 +1,7 @@
 #include "property_tests/run.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -33,7 +34,8 @@ class Run : public testing::Test {
     return plan;
   }
 
-  const fs::path folder = fs::path(testing::TempDir()) / "attest_run_test";
+  const fs::path folder =
+      fs::path(testing::TempDir()) / ("attest_run_test." + std::to_string(getpid()));
 };
 
 /// Remembers what it heard.

@@ -1,6 +1,7 @@
 #include "property_tests/report/atomic_file.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -24,7 +25,8 @@ class AtomicFile : public testing::Test {
     return text.str();
   }
 
-  const fs::path folder = fs::path(testing::TempDir()) / "attest_atomic_file_test";
+  const fs::path folder =
+      fs::path(testing::TempDir()) / ("attest_atomic_file_test." + std::to_string(getpid()));
 };
 
 TEST_F(AtomicFile, MakesFoldersAndReplacesTheOldText) {
