@@ -58,6 +58,17 @@ TEST(Rules, JudgeAMisshapenCallByItsShapeAlone) {
   EXPECT_EQ(report.findings()[0].rule, "batch.arrays_have_one_entry_per_request");
 }
 
+TEST(Rules, JudgeASizeNoTensorHasByItselfAlone) {
+  const Problem p = sample_problem(Mode::target_verify, {{6, 3}});
+  const SlotMap slots = make_slot_map(p);
+  Lowered<ExtendCall> lowered = lower_extend(p, slots);
+  auto& call = std::get<ExtendCall>(lowered);
+  call.k_buffer.shape = {std::int64_t{1} << 41, 3, 32};  // three heads are wrong, too
+  const Report report = check(call, Truth{p, slots});
+  ASSERT_EQ(report.findings().size(), 1U);
+  EXPECT_EQ(report.findings()[0].rule, "tensor.sizes_are_sane");
+}
+
 TEST(Report, KeepsTheFirstFindingsOfARuleAndCountsTheRest) {
   Report report(2);
   report.begin("a.rule", Severity::wrong);

@@ -175,7 +175,74 @@ TEST(CpuRules, LeavePaddedRowsToTheirSizes) {
   fit_pool(p);
   Call call = lowered(Signature::decode, p);
   std::get<DecodeCall>(call).seq_lens.values[1] = 7;
+  std::get<DecodeCall>(call).encoder_lens = int_array(Dtype::int64, {0, 3});
   EXPECT_THAT(all_text(report_of(call, p)), IsEmpty());
+}
+
+TEST(CpuRules, LookAtEveryVisibleCell) {
+  const Problem p = sample_problem(Mode::decode, {{21, 1}, {34, 1}});
+  const SlotMap slots = make_slot_map(p);
+  const Call good = lowered(Signature::decode, p);
+  const auto& call = std::get<DecodeCall>(good);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::int64_t t = 0; t < p.requests[i].kv_len(); ++t) {
+      Call bad = good;
+      const std::int64_t cell = call.req_pool_indices[i] * call.req_to_token.size(1) + t;
+      std::get<DecodeCall>(bad).req_to_token.values[static_cast<std::size_t>(cell)] ^= 1;
+      EXPECT_TRUE(check(bad, Truth{p, slots}).found("req_to_token.names_the_tokens_slots")) << t;
+    }
+  }
+}
+
+TEST(CpuRules, TakeOneSlotPastAWindowedPoolForAFault) {
+  Problem p = sample_problem(Mode::decode, {{7, 1}});
+  p.model.window = 4;
+  p.pool.page_size = 1;
+  p.pool.num_pages = 16;
+  p.pool.slots = {{{-1, 2}, {3, 6}}};
+  Call call = lowered(Signature::decode, p);
+  auto& decode = std::get<DecodeCall>(call);
+  const std::int64_t row = decode.req_pool_indices[0] * decode.req_to_token.size(1);
+  decode.req_to_token.values[static_cast<std::size_t>(row + 5)] = 100;
+  EXPECT_THAT(all_text(report_of(call, p)),
+              HasSubstr("fault req_to_token.names_slots_of_the_pool: req_to_token[2][5] is 100"));
+}
+
+TEST(CpuRules, CompareSlotsWithThePoolTheCallHas) {
+  const Problem p = sample_problem(Mode::decode, {{21, 1}});
+  Call call = lowered(Signature::decode, p);
+  auto& decode = std::get<DecodeCall>(call);
+  decode.k_buffer = contiguous(Dtype::bf16, {1, 2, 32});
+  decode.v_buffer = decode.k_buffer;
+  EXPECT_TRUE(report_of(call, p).found("req_to_token.names_slots_of_the_pool"));
+}
+
+TEST(CpuRules, RejectANegativePrefixInAPaddedRow) {
+  Problem p = sample_problem(Mode::target_verify, {{6, 3}, {0, 3}});
+  p.requests[1].live = false;
+  fit_pool(p);
+  Call call = lowered(Signature::extend, p);
+  std::get<ExtendCall>(call).seq_lens.values[1] = 1;
+  EXPECT_THAT(all_text(report_of(call, p)),
+              HasSubstr("fault seq_lens.leaves_the_committed_prefix"));
+}
+
+TEST(CpuRules, LetARequestWithoutNewTokensStartAnywhere) {
+  const Problem p = sample_problem(Mode::draft_extend_v2, {{6, 3}, {9, 0}});
+  Call call = lowered(Signature::extend, p);
+  std::get<ExtendCall>(call).extend_start_loc.values[1] = 0;
+  EXPECT_THAT(all_text(report_of(call, p)), IsEmpty());
+}
+
+TEST(CpuRules, OnlyAdviseOnInt32TablesWhereDecodeMultipliesInInt64) {
+  Problem p = sample_problem(Mode::decode, {{6, 1}});
+  p.pool.page_size = 1;
+  p.pool.num_pages = (std::int64_t{1} << 31) / 64 + 64;
+  p.pool.placement = Placement::high;
+  Call call = lowered(Signature::decode, p);
+  std::get<DecodeCall>(call).req_to_token.meta.dtype = Dtype::int32;
+  EXPECT_THAT(all_text(report_of(call, p)),
+              testing::StartsWith("policy req_to_token.dtype_holds_the_element_offsets"));
 }
 
 }  // namespace
