@@ -2,73 +2,10 @@
 #include <array>
 
 #include "property_tests/diagnose.hpp"
+#include "property_tests/meaning_edits.hpp"
 
 namespace attest {
 namespace {
-
-const Request& request_of(const Problem& p, const AttendedRow& row) {
-  return p.requests[static_cast<std::size_t>(row.request)];
-}
-
-/// Positions [first, last) of a request's text, split where its shared prefix ends.
-void add_positions(const Request& r, std::int64_t first, std::int64_t last,
-                   std::vector<KeyRun>& keys) {
-  first = std::max<std::int64_t>(0, first);
-  const std::int64_t split = std::clamp(r.shared_prefix, first, std::max(first, last));
-  keys.push_back({r.shared_sequence, first, split - first});
-  keys.push_back({r.sequence, split, last - split});
-}
-
-/// Gives every text row of a causal step the positions [first, last) that `range` names.
-template <class Range>
-bool see_positions(const Problem& p, Attended& meaning, Range&& range) {
-  if (p.model.cross_attention) return false;
-  bool changed = false;
-  for (AttendedRow& row : meaning.rows) {
-    if (row.expect != RowExpectation::value) continue;
-    const Request& r = request_of(p, row);
-    if (!r.tree_parent.empty()) continue;
-    const std::int64_t position = r.committed + row.token;
-    const std::int64_t oldest = p.model.window ? position - *p.model.window + 1 : 0;
-    std::int64_t first = std::max<std::int64_t>(0, oldest);
-    std::int64_t last = position + 1;
-    range(r, row.token, first, last);
-    last = std::min(last, r.kv_len());
-    std::vector<KeyRun> keys;
-    add_positions(r, first, last, keys);
-    keys = canonical(std::move(keys));
-    changed = changed || keys != row.keys;
-    row.keys = std::move(keys);
-  }
-  return changed;
-}
-
-/// Edits each value row's keys by themselves.
-template <class Edit>
-bool edit_keys(Attended& meaning, Edit&& edit) {
-  bool changed = false;
-  for (AttendedRow& row : meaning.rows) {
-    if (row.expect != RowExpectation::value) continue;
-    std::vector<KeyRun> keys = row.keys;
-    edit(row, keys);
-    keys = canonical(std::move(keys));
-    changed = changed || keys != row.keys;
-    row.keys = std::move(keys);
-  }
-  return changed;
-}
-
-/// Drops positions [first, last) from a row.
-void drop_positions(std::vector<KeyRun>& keys, std::int64_t first, std::int64_t last) {
-  std::vector<KeyRun> kept;
-  for (const KeyRun& run : keys) {
-    const std::int64_t end = run.first + run.count;
-    kept.push_back({run.sequence, run.first, std::min(end, first) - run.first});
-    const std::int64_t begin = std::max(run.first, last);
-    kept.push_back({run.sequence, begin, end - begin});
-  }
-  keys = std::move(kept);
-}
 
 bool prefix_hole(const Problem& p, Attended& m) {
   return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
@@ -159,35 +96,6 @@ bool tree_ignored(const Problem& p, Attended& m) {
     keys.clear();
     add_positions(r, 0, r.committed + row.token + 1, keys);
   });
-}
-
-/// The first row of each request in the meaning, -1 for none.
-std::vector<std::int64_t> first_rows(const Problem& p, const Attended& m) {
-  std::vector<std::int64_t> first(p.requests.size(), -1);
-  for (std::size_t r = m.rows.size(); r-- > 0;) {
-    first[static_cast<std::size_t>(m.rows[r].request)] = static_cast<std::int64_t>(r);
-  }
-  return first;
-}
-
-/// Row t of a request sees what row t of another one sees.
-template <class Other>
-bool keys_of_other(const Problem& p, Attended& m, Other&& other) {
-  const std::vector<std::int64_t> first = first_rows(p, m);
-  const Attended truth = m;
-  bool changed = false;
-  for (AttendedRow& row : m.rows) {
-    const std::int64_t from = other(row.request);
-    if (row.expect != RowExpectation::value || from < 0 ||
-        first[static_cast<std::size_t>(from)] < 0)
-      continue;
-    const std::int64_t tokens = p.requests[static_cast<std::size_t>(from)].new_tokens;
-    const std::int64_t at = first[static_cast<std::size_t>(from)] + std::min(row.token, tokens - 1);
-    const AttendedRow& source = truth.rows[static_cast<std::size_t>(at)];
-    changed = changed || row.keys != source.keys;
-    row.keys = source.keys;
-  }
-  return changed;
 }
 
 bool previous_requests_keys(const Problem& p, Attended& m) {

@@ -1,6 +1,7 @@
 #include "property_tests/judge.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "contracts/rules.hpp"
 #include "property_tests/diagnose.hpp"
@@ -129,9 +130,12 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
   const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
   const Attended meaning = attended(c.problem);
   if (options.before_launch) options.before_launch(judgement.repro);
-  const IsolatedBackend isolated(backend, options.worker, options.time_limit);
-  const Backend& launcher = backend.capabilities().isolate ? isolated : backend;
-  const Launched launched = launch(c, *call, source, meaning, launcher, options);
+  std::optional<IsolatedBackend> isolated;
+  if (backend.capabilities().isolate) {
+    isolated.emplace(backend, options.worker, options.time_limit);
+  }
+  const Launched launched =
+      launch(c, *call, source, meaning, isolated ? *isolated : backend, options);
   if (launched.result) copy_account(*launched.result, judgement);
   if (launched.ended) return say(judgement, *launched.ended, launched.reason);
   const Expected expected = expectation(meaning, source, backend, options);

@@ -5,6 +5,9 @@
 namespace attest {
 namespace {
 
+/// Up to here requests are changed one by one.
+constexpr std::size_t most_single = 16;
+
 /// Requests that live and die together: the branches of one draft decode, else one request.
 std::size_t group_size(const Problem& problem) {
   return problem.mode == Mode::draft_decode ? static_cast<std::size_t>(problem.topk) : 1;
@@ -58,8 +61,10 @@ void propose_fewer_requests(Proposals& proposals) {
     proposals.add([&](Problem& p) { erase_groups(p, groups / 2, groups - groups / 2); });
     proposals.add([&](Problem& p) { erase_groups(p, 0, groups / 2); });
   }
-  for (std::size_t g = 0; groups > 1 && g < groups; ++g) {
-    proposals.add([&](Problem& p) { erase_groups(p, g, 1); });
+  // Large batches lose an eighth at a time: each candidate costs a lowering.
+  const std::size_t step = groups > most_single ? groups / 8 : 1;
+  for (std::size_t g = 0; groups > 1 && g + step <= groups; g += step) {
+    proposals.add([&](Problem& p) { erase_groups(p, g, step); });
   }
   // One branch of each: plain drafting.
   proposals.add([](Problem& p) {
@@ -87,7 +92,8 @@ void propose_shorter_lengths(Proposals& proposals) {
     });
   }
   const std::size_t group = group_size(from);
-  for (std::size_t g = 0; g * group < from.requests.size(); ++g) {
+  const bool one_by_one = from.requests.size() / group <= most_single;
+  for (std::size_t g = 0; one_by_one && g * group < from.requests.size(); ++g) {
     for (const std::int64_t next : steps_down(from.requests[g * group].committed, 0)) {
       proposals.add([=](Problem& p) {
         for (std::size_t t = 0; t < group; ++t) set_committed(p, g * group + t, next);
@@ -116,7 +122,8 @@ void propose_fewer_new_tokens(Proposals& proposals) {
       if (p.num_draft_tokens && p.model.mla) p.num_draft_tokens = limit;
     });
   }
-  for (std::size_t i = 0; i < from.requests.size(); ++i) {
+  const bool one_by_one = from.requests.size() <= most_single;
+  for (std::size_t i = 0; one_by_one && i < from.requests.size(); ++i) {
     for (const std::int64_t next : steps_down(from.requests[i].new_tokens, 1)) {
       proposals.add([=](Problem& p) { set_new_tokens(p, i, next); });
     }

@@ -101,6 +101,29 @@ TEST(Shrinking, StopsAtTheTrialLimit) {
   EXPECT_EQ(shrink(c, 0, [](const Case&) { return true; }).steps, 0);
 }
 
+TEST(Shrinking, ReducesALargeBatchWithFewCandidates) {
+  Case c = generate(17, 0, {.signature = Signature::unified});
+  const Request one = c.problem.requests[0];
+  c.problem.requests.clear();
+  c.problem.pool.slots.clear();
+  for (std::int64_t i = 0; i < 200; ++i) {
+    c.problem.requests.push_back(one);
+    c.problem.requests.back().sequence = i + 1;
+    c.problem.requests.back().shared_prefix = 0;
+  }
+  c.problem.mode = Mode::mixed;
+  c.problem.topk = 1;
+  c.problem.pool.num_pages = pages_needed(c.problem) + 1;
+  EXPECT_LT(smaller(c).size(), 60U);
+  const auto has_sequence_118 = [](const Case& candidate) {
+    return std::any_of(candidate.problem.requests.begin(), candidate.problem.requests.end(),
+                       [](const Request& r) { return r.sequence == 118; });
+  };
+  const Shrunk shrunk = shrink(c, 1000, has_sequence_118);
+  EXPECT_EQ(shrunk.best.problem.requests.size(), 1U);
+  EXPECT_LT(shrunk.trials, 200);
+}
+
 TEST(Shrinking, LeavesExplicitArgumentsAlone) {
   Case c = generate(16, 0, {.signature = Signature::unified});
   c.call = std::get<Call>(call_of(c, make_slot_map(c.problem)));
