@@ -199,6 +199,17 @@ TEST(GpuRules, CountMisplacedPagesTheyDoNotDescribe) {
   EXPECT_EQ(found.back().more, 10);
 }
 
+TEST(GpuRules, FindNewSlotsThatOverlapInPart) {
+  const auto shared = [](std::int64_t second_committed) {
+    const Problem p = sample_problem(Mode::target_verify, {{20, 2}, {second_committed, 2}});
+    UnifiedCall call = lowered(p);
+    call.block_table.values[4 + 1] = call.block_table.values[1];
+    return findings_of("block_table.gives_each_request_its_own_new_slots", call, p).size();
+  };
+  EXPECT_EQ(shared(21), 1U);  // offsets 4, 5 and 5, 6
+  EXPECT_EQ(shared(22), 0U);  // another's page, but not another's slots
+}
+
 TEST(GpuRules, SayWhichArraysACaptureLeftOut) {
   const Problem p = sample_problem(Mode::decode, {{20, 1}});
   UnifiedCall call = lowered(p);
