@@ -178,6 +178,20 @@ TEST(GpuRules, LeavePaddedRowsToThePolicy) {
   EXPECT_TRUE(check_unified(call, p).rejects());
 }
 
+TEST(GpuRules, NameTheRequestWhoseLengthIsWrong) {
+  const Problem p = sample_problem(Mode::target_verify, {{35, 3}, {9, 5}, {4, 1}});
+  UnifiedCall call = lowered(p);
+  call.cu_seqlens_q.values = {0, 4, 8, 9};  // one row too many, one too few
+  std::vector<std::string> texts;
+  for (const Finding& f : findings_of("query_offsets.follow_the_real_lengths", call, p)) {
+    texts.push_back(f.where + " is " + f.got + ", expected " + f.expected);
+  }
+  EXPECT_THAT(texts, ElementsAre("cu_seqlens_q[1] - cu_seqlens_q[0] is 4, expected 3, the new "
+                                 "tokens of request 0",
+                                 "cu_seqlens_q[2] - cu_seqlens_q[1] is 4, expected 5, the new "
+                                 "tokens of request 1"));
+}
+
 TEST(GpuRules, SeeThatAPaddedRowShiftsTheLiveOnes) {
   Problem p = sample_problem(Mode::target_verify, {{35, 3}, {9, 3}});
   p.path = Path::replay;
