@@ -185,6 +185,10 @@ std::vector<ScalarCase> mla_decode_cases() {
 
 }  // namespace
 
+void PrintTo(const ScalarCase& c, std::ostream* os) {  // NOLINT(readability-identifier-naming)
+  *os << name(c.signature) << c.name;
+}
+
 std::vector<ScalarCase> scalar_cases() {
   std::vector<ScalarCase> list;
   for (const auto& cases : {unified_cases(), extend_cases(), decode_cases(), mla_decode_cases()}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct ScalarCase {
   Problem problem;
   Recipe recipe = Recipe::normal;
 };
+
+/// For GoogleTest, which would print bytes, pointers included, into the names of ctest's entries.
+void PrintTo(const ScalarCase& c, std::ostream* os);  // NOLINT(readability-identifier-naming)
 
 /// Cases that between them use every feature of every signature.
 std::vector<ScalarCase> scalar_cases();
