@@ -103,11 +103,16 @@ void last_dimension_is_dense(const CallType& call, const Truth& truth, Report& r
 }
 
 void q_is_contiguous(const MlaDecodeCall& call, const Truth&, Report& report) {
-  const TensorMeta dense = contiguous(call.q.dtype, call.q.shape);
-  for (std::size_t d = 0; d < call.q.shape.size(); ++d) {
-    if (call.q.shape[d] <= 1 || call.q.strides[d] == dense.strides[d]) continue;
-    report.add("q.strides", strides_text(call.q), strides_text(dense) + ", contiguous");
-    return;
+  std::int64_t dense = 1;
+  for (std::size_t d = call.q.shape.size(); d-- > 0;) {
+    if (call.q.shape[d] > 1 && call.q.strides[d] != dense) {
+      report.add("q.strides", strides_text(call.q) + " for " + shape_text(call.q),
+                 "stride " + std::to_string(dense) + " in dimension " + std::to_string(d) +
+                     ", contiguous");
+      return;
+    }
+    // Sizes next to a size of 0 may be anything.
+    if (__builtin_mul_overflow(dense, call.q.shape[d], &dense)) return;
   }
 }
 
