@@ -1,6 +1,7 @@
 #include "contracts/signatures/slot_contents.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace attest {
 namespace {
@@ -78,12 +79,13 @@ void SlotContents::build() {
   for (std::size_t i = 0; i < problem_.requests.size(); ++i) {
     if (problem_.requests[i].live) add_segments_of(i);
   }
-  std::stable_sort(segments_.begin(), segments_.end(),
-                   [](const Segment& a, const Segment& b) { return a.slot < b.slot; });
+  std::sort(segments_.begin(), segments_.end(), [](const Segment& a, const Segment& b) {
+    return std::tie(a.slot, a.sequence, a.position) < std::tie(b.slot, b.sequence, b.position);
+  });
   std::vector<Segment> disjoint;
   std::int64_t covered = 0;
   for (Segment s : segments_) {
-    // Shared pages stand once per request; the first one keeps the slots.
+    // Shared pages stand once per request, with the same content; one of them keeps the slots.
     const std::int64_t skip = std::clamp<std::int64_t>(covered - s.slot, 0, s.count);
     s = {s.slot + skip, s.count - skip, s.sequence, s.position + skip};
     if (s.count == 0) continue;
