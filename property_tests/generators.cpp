@@ -34,7 +34,7 @@ Case generate(std::uint64_t seed, std::uint64_t index, const GeneratorOptions& o
   c.recipe =
       draw.pick({Recipe::normal, Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features});
   c.seed = draw.bits() >> 1;  // fits JSON's signed integers
-  c.recipe = recipe_with_power(c);
+  give_power(c);
   c.origin = origin_of(seed, index, options);
   return c;
 }

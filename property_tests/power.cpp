@@ -54,20 +54,32 @@ bool null_answers_fail(const TensorSource& source, const Attended& meaning) {
   return !why_untrusted({meaning, expected, usual, source});
 }
 
+/// Rows with a value times heads: the places where a mistake could show.
+std::int64_t probes(const Attended& meaning) {
+  const auto rows =
+      std::count_if(meaning.rows.begin(), meaning.rows.end(),
+                    [](const AttendedRow& row) { return row.expect == RowExpectation::value; });
+  return rows * meaning.num_q_heads;
+}
+
+bool has_power(const Case& c) {
+  constexpr std::int64_t few = 96;
+  const Attended meaning = attended(c.problem);
+  const bool peaked = c.recipe == Recipe::features && c.problem.model.softcap > 0;
+  const bool exact = peaked || probes(meaning) <= few;
+  if (!exact && c.recipe != Recipe::recall) return true;
+  const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
+  return exact ? null_answers_fail(source, meaning) : recall_reaches_the_edges(source, meaning);
+}
+
 }  // namespace
 
-Recipe recipe_with_power(const Case& c) {
-  if (c.recipe == Recipe::needle) return c.recipe;
-  const Model& model = c.problem.model;
-  const bool recall = c.recipe == Recipe::recall;
-  const bool peaked = c.recipe == Recipe::features && model.softcap > 0;
-  constexpr std::int64_t few = 16;
-  if (!recall && !peaked && c.problem.total_new_tokens() * model.num_q_heads > few) return c.recipe;
-  const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
-  const Attended meaning = attended(c.problem);
-  const bool powerful =
-      recall ? recall_reaches_the_edges(source, meaning) : null_answers_fail(source, meaning);
-  return powerful ? c.recipe : Recipe::needle;
+void give_power(Case& c) {
+  constexpr int attempts = 8;
+  for (int i = 0; i < attempts && !has_power(c); ++i) {
+    if (i > 0) ++c.seed;
+    c.recipe = i % 2 == 0 ? Recipe::needle : Recipe::normal;
+  }
 }
 
 }  // namespace attest
