@@ -16,10 +16,10 @@ Problem padded(Problem problem) {
   return problem;
 }
 
-/// Pools of K and V just above 2^31 bytes, with the batch at their end.
+/// Pools of K and V just above 2^31 bytes (2048 a page), with the batch at their end.
 Problem two_gib_verify() {
   Problem p = uneven_verify();
-  p.pool.num_pages = (std::int64_t{1} << 31) / (16 * 2 * 32 * 2) + 8;
+  p.pool.num_pages = (std::int64_t{1} << 31) / 2048 + 8;
   p.pool.placement = Placement::high;
   return p;
 }

@@ -61,7 +61,7 @@ void break_layout(BrokenCalls& calls) {
   calls.mla("layout.last_dimension_is_dense", "o's last dimension is strided", mla_verify(),
             [](MlaDecodeCall& c) { c.o.strides = {16384, 1024, 2}; });
   calls.mla("layout.q_is_contiguous", "q is a slice of a fused projection", mla_verify(),
-            [](MlaDecodeCall& c) { c.q.strides = {16 * 640, 640, 1}; });
+            [](MlaDecodeCall& c) { c.q.strides = {10240, 640, 1}; });
   calls.unified("layout.cache_is_the_pool", "pages of 16 tokens viewed as pages of 8 too far apart",
                 uneven_verify(), [](UnifiedCall& c) { c.k.shape[1] = c.v.shape[1] = 8; });
   calls.mla("layout.cache_is_the_pool", "tokens are taken for twice as wide", mla_verify(),

@@ -56,8 +56,9 @@ void ends_at_the_last_row(const CallType& call, const Truth& truth, Report& repo
   const std::size_t batch = problem.requests.size();
   // Rows of padded requests at the end need no offsets: nobody reads them.
   std::int64_t needed = problem.total_new_tokens();
-  for (std::size_t i = batch; i-- > 0 && !counts(problem.requests[i], problem);) {
-    needed -= problem.requests[i].new_tokens;
+  for (std::size_t i = batch; i > 0; --i) {
+    if (counts(problem.requests[i - 1], problem)) break;
+    needed -= problem.requests[i - 1].new_tokens;
   }
   const std::int64_t end = offsets[batch];
   const std::string where = entry(offsets.name, batch);

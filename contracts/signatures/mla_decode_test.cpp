@@ -107,7 +107,7 @@ TEST(MlaDecode, RefusesWhatItHasNoArgumentFor) {
   p.model.v_descale = 1;
   EXPECT_EQ(reason(p), "supported");
   p = verify();
-  p.pool.k = {.page = 20 * 576, .slot = 576, .head = 576};
+  p.pool.k = {.page = 11520, .slot = 576, .head = 576};
   EXPECT_THAT(reason(p), HasSubstr("gaps between its pages"));
 }
 

@@ -52,6 +52,7 @@ IntArray offsets_of(const Problem& p) {
 
 IntArray lengths_of(const Problem& p) {
   std::vector<std::int64_t> lengths;
+  lengths.reserve(p.requests.size());
   for (const Request& r : p.requests) lengths.push_back(r.kv_len());
   return int_array(Dtype::int64, std::move(lengths));
 }

@@ -67,7 +67,7 @@ TEST(Unified, ReadsBackSharedPrefixesAndStrides) {
     r.shared_prefix = 15;
     r.shared_sequence = 3;
   }
-  p.pool.k = {.page = 16 * 200, .slot = 200, .head = 40};
+  p.pool.k = {.page = 3200, .slot = 200, .head = 40};
   p.pool.v = {.page = 5000, .slot = 200, .head = 100};
   expect_round_trip(p);
 }
@@ -138,7 +138,7 @@ TEST(Unified, PassesFeaturesAndDtypes) {
   p.model.k_descale = 0.5;
   p.model.v_descale = 2;
   const UnifiedCall call = lowered(p);
-  EXPECT_THAT(call.sinks->shape, ElementsAre(4));
+  EXPECT_EQ(call.sinks, contiguous(Dtype::bf16, {4}));
   EXPECT_EQ(call.softcap, 30);
   EXPECT_EQ(call.v.shape[3], 64);
   EXPECT_EQ(call.out.shape[2], 64);
@@ -189,7 +189,8 @@ TEST(Unified, ShortLengthHidesTheNewestKeys) {
   const Attended got = read_back(call, p);
   EXPECT_THAT(got.rows[0].keys, ElementsAre(KeyRun{10, 0, 129}));
   EXPECT_THAT(got.rows[2].keys, ElementsAre(KeyRun{10, 0, 131}));
-  EXPECT_THAT(*difference(attended(p), got), HasSubstr("row 0 (request 0, token 0)"));
+  EXPECT_THAT(difference(attended(p), got).value_or("equal"),
+              HasSubstr("row 0 (request 0, token 0)"));
 }
 
 TEST(Unified, LongLengthReadsSlotsThatHoldNothing) {
