@@ -17,10 +17,12 @@ function(attest_library name)
     PRIVATE $<BUILD_INTERFACE:attest::warnings> ${arg_PRIVATE_LINK})
 endfunction()
 
-# attest_test(NAME [TIER quick|device|nightly] [TIMEOUT s] SOURCES ... LINK ...)
-# One GoogleTest program; each test in it is a ctest entry labelled with its tier.
+# attest_test(NAME [TIER quick|device|nightly] [TIMEOUT s] SOURCES ... LINK ... [USING_THE_TREE source ...])
+# One GoogleTest program; each test in it is a ctest entry labelled with its tier. Sources after
+# USING_THE_TREE see ATTEST_SOURCE_DIR and ATTEST_BINARY; no other source does, so that its object
+# file is the same in every checkout and ccache can share it.
 function(attest_test name)
-  cmake_parse_arguments(arg "" "TIER;TIMEOUT" "SOURCES;LINK;DEFINES" ${ARGN})
+  cmake_parse_arguments(arg "" "TIER;TIMEOUT" "SOURCES;LINK;DEFINES;USING_THE_TREE" ${ARGN})
   if(NOT ATTEST_BUILD_TESTS)
     return()
   endif()
@@ -32,8 +34,9 @@ function(attest_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} attest::warnings GTest::gtest GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE
-    ATTEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ATTEST_BINARY="${PROJECT_BINARY_DIR}/bin/attest" ${arg_DEFINES})
+  target_compile_definitions(${name} PRIVATE ${arg_DEFINES})
+  set_property(SOURCE ${arg_USING_THE_TREE} APPEND PROPERTY COMPILE_DEFINITIONS
+    ATTEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ATTEST_BINARY="${PROJECT_BINARY_DIR}/bin/attest")
   include(GoogleTest)
   # A generous discovery timeout: a loaded two-core machine may need it.
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120
