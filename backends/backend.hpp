@@ -60,6 +60,9 @@ class Backend {
   virtual const NumericsProfile& profile() const = 0;
   virtual Answer available() const = 0;                 ///< can this machine run it?
   virtual Answer supports(const Call& call) const = 0;  ///< does it claim this call?
+  /// Why a run that names no engine leaves it out, where another engine of the same kernel stands
+  /// for it on this machine; empty = it does not.
+  virtual std::string_view only_when_named() const { return ""; }
   /// \throws BackendError; a kernel's own refusal is RunResult::raised.
   virtual RunResult run(const Call& call, const TensorSource& source,
                         const RunOptions& options) const = 0;

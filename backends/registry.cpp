@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/amx/amx_backend.hpp"
+#include "backends/faulty/amx_faults.hpp"
 #include "backends/faulty/faults.hpp"
 #include "backends/scalar/scalar_backend.hpp"
 
@@ -31,7 +32,12 @@ std::vector<const Backend*> list_of_all() {
     }
   }
   for (const ScalarBackend& faulty : faulty_backends()) list.push_back(&faulty);
+  for (const Backend* faulty : faulty_amx_backends()) list.push_back(faulty);
   return list;
+}
+
+bool runs_only_when_named(const Backend* backend) {
+  return !backend->only_when_named().empty();
 }
 
 std::vector<std::string_view> split_at_commas(std::string_view text) {
@@ -161,6 +167,24 @@ std::vector<const Backend*> select_backends(std::string_view selector,
       if (!known) selected.push_back(backend);
     }
     if (!any) refuse_selector(part, from);
+  }
+  return selected;
+}
+
+std::vector<const Backend*> backends_to_run(std::string_view selector) {
+  if (selector.empty()) {
+    std::vector<const Backend*> honest = select_backends("");
+    std::erase_if(honest, runs_only_when_named);
+    return honest;
+  }
+  std::vector<const Backend*> selected;
+  for (const std::string_view part : split_at_commas(selector)) {
+    for (const Backend* backend : select_backends(part)) {
+      const bool named = part.find('@') != std::string_view::npos;
+      if (!named && runs_only_when_named(backend)) continue;
+      const bool known = std::find(selected.begin(), selected.end(), backend) != selected.end();
+      if (!known) selected.push_back(backend);
+    }
   }
   return selected;
 }

@@ -20,7 +20,12 @@ std::vector<const Backend*> select_backends(std::string_view selector);
 std::vector<const Backend*> select_backends(std::string_view selector,
                                             std::span<const Backend* const> from);
 
-/// Whether the backend is scalar plus a named fault: it exists to be caught.
+/// The same for a run on this machine: a part that names no engine ("amx", "amx.extend"), or no
+/// selector at all, leaves out engines that another one stands for here
+/// (Backend::only_when_named).
+std::vector<const Backend*> backends_to_run(std::string_view selector);
+
+/// Whether the backend is a kernel plus a named fault: it exists to be caught.
 bool is_deliberate_fault(const Backend& backend);
 
 /// Engines a run must have really used, from ATTEST_REQUIRE ("hip@rocm,amx@native"): each is

@@ -33,7 +33,7 @@ struct Options {
 
 void finish_plan(Options& options) {
   RunPlan& plan = options.plan;
-  plan.backends = select_backends(options.backend);
+  plan.backends = backends_to_run(options.backend);
   plan.all_must_run = !options.backend.empty();
   plan.shard = parse_shard(options.shard);
   plan.rules = rules_modes().at(options.rules);

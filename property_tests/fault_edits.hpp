@@ -49,6 +49,11 @@ bool k_descale_missing(const Problem&, const SlotMap&, Call&);
 bool tree_mask_transposed(const Problem&, const SlotMap&, Call&);
 bool tree_mask_missing(const Problem&, const SlotMap&, Call&);
 
+// fault_encoder.cpp: what the CPU kernels take on trust.
+bool encoder_lens_missing(const Problem&, const SlotMap&, Call&);
+bool window_beside_an_encoder(const Problem&, const SlotMap&, Call&);
+bool output_transposed(const Problem&, const SlotMap&, Call&);
+
 // fault_mla.cpp
 bool mla_verify_length_configured(const Problem&, const SlotMap&, Call&);
 bool mla_kv_short_by_draft_count(const Problem&, const SlotMap&, Call&);

@@ -9,12 +9,31 @@ namespace {
 
 constexpr std::uint64_t enough = 600;
 
-/// Faults of 32-bit offsets show on calls whose arrays are int32, which the rules forbid there.
+/// Faults that show only on calls which the rules forbid: part of the backend's name, and the
+/// metadata fault that makes such a call.
+constexpr std::pair<std::string_view, const char*> needs[] = {
+    {"_in_seqused_dtype.", "seqused_k_int32"},
+    {"slot_offset_in_table_dtype.extend", "req_to_token_int32"},
+    {"slot_offset_in_int32.", "req_to_token_int32"},
+    {"rows_past_max_len_skipped.", "max_len_extend_too_small"},
+    {"window_overwrites_encoder.", "window_beside_an_encoder"},
+    {"cross_attention_takes_seq_lens.", "encoder_lens_missing"},
+    {"output_taken_as_contiguous.", "output_transposed"},
+};
+
+/// Faults that no generated case can show, and what shows them instead.
+constexpr std::pair<std::string_view, const char*> elsewhere[] = {
+    {"mask_cut_at_the_row_block.", "every draft tree looks back: faulty_test has the mask"},
+    {"hidden_row_is_nan.", "every row sees its own key: faulty_test has the mask"},
+    {"scratch_of_the_last_item.", "no visible key holds NaN: amx_test puts one there"},
+    {"nan_key_dropped.", "no visible key holds NaN: amx_test puts one there"},
+    {"rows_past_the_batch_skipped.", "calls have a row per request: faulty_test has another"},
+    {"left_over_heads_skipped.", "kv heads divide the query heads: faulty_test has others"},
+};
+
 void add_metadata_fault(const Backend& backend, Case& c) {
-  const std::string_view name = backend.name();
-  if (name.find("_in_seqused_dtype") != std::string_view::npos) c.fault = "seqused_k_int32";
-  if (name.find("slot_offset_in_table_dtype.extend") != std::string_view::npos) {
-    c.fault = "req_to_token_int32";
+  for (const auto& [part, fault] : needs) {
+    if (backend.name().find(part) != std::string_view::npos) c.fault = fault;
   }
 }
 
@@ -40,6 +59,9 @@ class FaultyKernels : public EveryBackend {};
 INSTANTIATE_TEST_SUITE_P(, FaultyKernels, testing::ValuesIn(names_of("faulty")), test_name_of);
 
 TEST_P(FaultyKernels, AreCaughtByAGeneratedCase) {
+  for (const auto& [part, where] : elsewhere) {
+    if (backend().name().find(part) != std::string_view::npos) GTEST_SKIP() << where;
+  }
   Judgement judgement;
   for (std::uint64_t i = 0; i < enough; ++i) {
     if (!is_caught(backend(), i, judgement)) continue;

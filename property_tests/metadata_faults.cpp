@@ -97,6 +97,18 @@ constexpr std::array faults = {
                   tree_mask_transposed},
     MetadataFault{"tree_mask_missing", "a draft tree is verified with the plain causal mask",
                   "facebookresearch/xformers#1185", tree_mask_missing},
+    // What the CPU kernels take on trust
+    MetadataFault{"encoder_lens_missing", "the encoder's lengths are not passed",
+                  "sgl-project/sglang sgl-kernel/csrc/cpu/decode.cpp: encoder_lens is optional",
+                  encoder_lens_missing},
+    MetadataFault{"window_beside_an_encoder",
+                  "a window that covers everything is passed together with encoder_lens",
+                  "sgl-project/sglang sgl-kernel/csrc/cpu/decode.cpp: the window sets the offset",
+                  window_beside_an_encoder},
+    MetadataFault{
+        "output_transposed", "the output is a view whose heads lie outside its rows",
+        "sgl-project/sglang sgl-kernel/csrc/cpu/decode.cpp: output's strides are not read",
+        output_transposed},
     // MLA
     MetadataFault{"mla_verify_length_configured",
                   "MLA offsets are spaced by another draft length than the batch holds",

@@ -1,121 +1,145 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
 
 #include "property_tests/every_backend.hpp"
 #include "property_tests/rapidcheck_gen.hpp"
-#include "property_tests/row_bits.hpp"
-
-// Relations between two runs that need no reference (docs/numerics.md, "Relations"). They hold to
-// the bit for the scalar kernel: it walks the keys of a row in tiles that start at the row's first
-// key, whatever else the batch holds.
+#include "property_tests/relations.hpp"
 
 namespace attest {
 namespace {
 
-class Relations : public EveryBackend {
- protected:
-  rc::Gen<Case> cases(std::int64_t max_kv = 160) const {
-    return any_case({.signature = backend().capabilities().signature,
-                     .capabilities = &backend().capabilities(),
-                     .max_kv = max_kv,
-                     .max_requests = 4});
+/// A relation as declared for one backend.
+struct Cell {
+  std::string relation, backend;
+};
+
+/// Every honest kernel that runs in this process, so emulated AMX only as `patch`: the other
+/// emulation is held to its bits elsewhere.
+std::vector<Cell> cells() {
+  std::vector<Cell> list;
+  for (const std::string& backend : names_of("")) {
+    if (backend.ends_with("@trap")) continue;
+    for (const Relation& relation : all_relations()) {
+      if (declared(relation, *select_backends(backend).front()) == nullptr) continue;
+      list.push_back({std::string(relation.id), backend});
+    }
   }
-  void same(const Case& a, const Case& b) const {
-    RC_ASSERT(run_rows(a, backend()) == run_rows(b, backend()));
+  return list;
+}
+
+class Relations : public testing::TestWithParam<Cell> {
+ protected:
+  const Backend& backend() const { return *select_backends(GetParam().backend).front(); }
+  const Relation& relation() const { return *find_relation(GetParam().relation); }
+  void SetUp() override {
+    if (const Answer answer = backend().available(); !answer) GTEST_SKIP() << answer.reason;
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, Relations, testing::ValuesIn(names_of("scalar")), test_name_of);
+INSTANTIATE_TEST_SUITE_P(, Relations, testing::ValuesIn(cells()), [](const auto& info) {
+  return info.param.relation + "_" + test_name_of({info.param.backend, info.index});
+});
 
-TEST_P(Relations, RenamingPagesChangesNoBit) {
-  EXPECT_TRUE(holds("renaming pages", [this] {
-    const Case c = *cases();
-    Case renamed = c;
-    renamed.problem.pool.slots.clear();
-    renamed.problem.pool.seed += 17;
-    renamed.problem.pool.placement = Placement::permuted;
-    same(c, renamed);
+TEST_P(Relations, HoldAsDeclared) {
+  const Declaration& cell = *declared(relation(), backend());
+  int applied = 0;
+  EXPECT_TRUE(holds(GetParam().relation.c_str(), [&] {
+    const Case c = *any_case({.signature = backend().capabilities().signature,
+                              .capabilities = &backend().capabilities(),
+                              .max_kv = 160,
+                              .max_requests = 4});
+    const auto twin = relation().twin(c, backend());
+    if (!twin) return;
+    ++applied;
+    const auto difference = broken(*twin, cell.holds, backend());
+    if (difference) RC_FAIL(*difference);
   }));
+  EXPECT_GT(applied, 0) << "the relation applied to no drawn case";
 }
 
-TEST_P(Relations, GrowingThePoolChangesNoBit) {
-  EXPECT_TRUE(holds("a larger pool, pages at its end", [this] {
-    const Case c = *cases();
-    Case grown = c;
-    grown.problem.pool.slots.clear();
-    grown.problem.pool.num_pages += 100;
-    grown.problem.pool.placement = Placement::high;
-    same(c, grown);
-  }));
+TEST(RelationTable, DeclaresKnownRelationsOnceWithAReasonWhereInexact) {
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  for (const Declaration& cell : all_declarations()) {
+    EXPECT_NE(find_relation(cell.relation), nullptr) << cell.relation;
+    EXPECT_TRUE(seen.emplace(cell.relation, cell.backend).second) << cell.relation;
+    EXPECT_EQ(cell.reason.empty(), cell.holds == Holds::exactly) << cell.relation;
+    EXPECT_FALSE(select_backends(cell.backend).empty()) << cell.backend;
+  }
 }
 
-TEST_P(Relations, UnusedTableColumnsChangeNoBit) {
-  EXPECT_TRUE(holds("a longer context", [this] {
-    const Case c = *cases();
-    Case wide = c;
-    wide.problem.context_len = c.problem.max_kv_len() + 500;
-    same(c, wide);
-  }));
+TEST(RelationTable, HasARowEachInTheDocumentation) {
+  std::ifstream file(ATTEST_SOURCE_DIR "/docs/relations.md");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  for (const Relation& relation : all_relations()) {
+    const std::string row =
+        "| `" + std::string(relation.id) + "` | " + std::string(relation.says) + " |";
+    EXPECT_NE(text.find(row), std::string::npos) << row;
+  }
 }
 
-TEST_P(Relations, PermutingTheBatchChangesNoBit) {
-  EXPECT_TRUE(holds("the batch in reverse", [this] {
-    Case c = *cases();
-    c.recipe = Recipe::normal;  // the others place their keys batch by batch
-    if (c.problem.topk > 1 && c.problem.mode == Mode::draft_decode) return;
-    Case reversed = c;
-    std::reverse(reversed.problem.requests.begin(), reversed.problem.requests.end());
-    std::reverse(reversed.problem.pool.slots.begin(), reversed.problem.pool.slots.end());
-    same(c, reversed);
-  }));
-}
-
-TEST_P(Relations, EachRequestAloneGivesTheBitsOfTheBatch) {
-  EXPECT_TRUE(holds("each request alone", [this] {
-    Case c = *cases();
-    c.recipe = Recipe::normal;
-    c.problem.pool.slots.clear();
-    if (c.problem.topk > 1 && c.problem.mode == Mode::draft_decode) return;
-    const RowBits batch = run_rows(c, backend());
-    RowBits alone;
-    for (const Request& request : c.problem.requests) {
-      Case one = c;
-      one.problem.requests = {request};
-      alone.merge(run_rows(one, backend()));
+/// A relation that applies to a kernel must be declared for it.
+TEST(RelationTable, LeavesNoRelationThatAppliesUndeclared) {
+  for (const std::string& name : names_of("scalar,amx.extend@patch,amx.decode@patch")) {
+    const Backend& backend = *select_backends(name).front();
+    for (const Relation& relation : all_relations()) {
+      if (declared(relation, backend) != nullptr) continue;
+      for (std::uint64_t i = 0; i < 60; ++i) {
+        const Case c = generate(3, i,
+                                {.signature = backend.capabilities().signature,
+                                 .capabilities = &backend.capabilities(),
+                                 .max_kv = 100,
+                                 .max_requests = 3});
+        EXPECT_FALSE(relation.twin(c, backend))
+            << relation.id << " on " << name << ": " << c.origin;
+      }
     }
-    RC_ASSERT(alone == batch);
-  }));
+  }
 }
 
-TEST_P(Relations, RunningTwiceGivesTheSameBits) {
-  EXPECT_TRUE(holds("the same run", [this] {
-    const Case c = *cases();
-    same(c, c);
-  }));
-}
+/// Adds to one element whatever differs between any two runs: no relation may hold on it.
+class Nosy final : public Backend {
+ public:
+  explicit Nosy(const Backend& inner) : inner_(inner) {}
+  std::string_view name() const override { return inner_.name(); }
+  std::string_view says() const override { return "counts its runs into its output"; }
+  const Capabilities& capabilities() const override { return inner_.capabilities(); }
+  const NumericsProfile& profile() const override { return inner_.profile(); }
+  Answer available() const override { return {}; }
+  Answer supports(const Call& call) const override { return inner_.supports(call); }
+  RunResult run(const Call& call, const TensorSource& source,
+                const RunOptions& options) const override {
+    RunResult result = inner_.run(call, source, options);
+    for (float& value : result.out.values) value += static_cast<float>(++runs_);
+    return result;
+  }
 
-TEST_P(Relations, ThreadsChangeNoBit) {
-  EXPECT_TRUE(holds("one thread or three", [this] {
-    const Case c = *cases();
-    RC_ASSERT(run_rows(c, backend(), {.threads = 1}) == run_rows(c, backend(), {.threads = 3}));
-  }));
-}
+ private:
+  const Backend& inner_;
+  mutable int runs_ = 0;
+};
 
-TEST_P(Relations, AWindowThatCoversEverythingIsNoWindow) {
-  EXPECT_TRUE(holds("a window of the longest request", [this] {
-    Case c = *cases();
-    if (!backend().capabilities().window || c.problem.model.cross_attention) return;
-    c.problem.pool.slots.clear();
-    c.problem.model.window.reset();
-    c.recipe = Recipe::normal;
-    Case covered = c;
-    covered.problem.model.window = c.problem.max_kv_len();
-    const auto call = call_of(covered, make_slot_map(covered.problem));
-    if (std::holds_alternative<Unsupported>(call)) return;  // not with trees or encoders
-    if (problem_error(covered.problem)) return;
-    same(c, covered);
-  }));
+TEST(RelationTable, CanFailInEveryCell) {
+  for (const std::string& name : names_of("scalar")) {
+    const Nosy nosy(*select_backends(name).front());
+    for (const Relation& relation : all_relations()) {
+      const Declaration* const cell = declared(relation, nosy);
+      if (cell == nullptr) continue;
+      bool failed = false;
+      for (std::uint64_t i = 0; i < 400 && !failed; ++i) {
+        const Case c = generate(4, i,
+                                {.signature = nosy.capabilities().signature,
+                                 .capabilities = &nosy.capabilities(),
+                                 .max_kv = 60,
+                                 .max_requests = 2});
+        const auto twin = relation.twin(c, nosy);
+        failed = twin && broken(*twin, cell->holds, nosy).has_value();
+      }
+      EXPECT_TRUE(failed) << relation.id << " on " << name;
+    }
+  }
 }
 
 }  // namespace

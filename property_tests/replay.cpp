@@ -23,7 +23,7 @@ std::vector<const Backend*> of_signature(const std::vector<const Backend*>& back
 }
 
 std::vector<const Backend*> honest_here(Signature signature) {
-  const auto all = of_signature(select_backends(""), signature);
+  const auto all = of_signature(backends_to_run(""), signature);
   std::vector<const Backend*> here;
   std::copy_if(all.begin(), all.end(), std::back_inserter(here),
                [](const Backend* backend) { return backend->available().yes; });
@@ -38,12 +38,12 @@ bool backend_is_the_fault(const Fixture& fixture) {
 /// Backends for one side. A named one is kept though it may be unavailable: what is named must run.
 std::vector<const Backend*> backends_for(const Fixture& fixture, bool with_fault,
                                          const ReplayPlan& plan, Signature signature) {
-  if (!plan.backend.empty()) return of_signature(select_backends(plan.backend), signature);
+  if (!plan.backend.empty()) return of_signature(backends_to_run(plan.backend), signature);
   if (fixture.backend.empty() || (backend_is_the_fault(fixture) && !with_fault)) {
     return honest_here(signature);
   }
   try {
-    return of_signature(select_backends(fixture.backend), signature);
+    return of_signature(backends_to_run(fixture.backend), signature);
   } catch (const std::invalid_argument& error) {
     throw FixtureError(fixture.name + ": /backend: " + error.what());
   }

@@ -1,12 +1,11 @@
 #include "backends/amx/amx_backend.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <mutex>
 #include <system_error>
 #include <thread>
 
 #include "backends/amx/call_arguments.hpp"
+#include "backends/amx/engine_lease.hpp"
 #include "backends/amx/kernels.hpp"
 #include "backends/profiles.hpp"
 #include "backends/scalar/call_shape.hpp"
@@ -14,16 +13,13 @@
 namespace attest::amx {
 namespace {
 
-Capabilities capabilities_of(Signature signature) {
+Capabilities capabilities_of(Signature signature, Defect defect) {
   Capabilities can;
   can.signature = signature;
   can.tree_mask = signature == Signature::extend;
+  can.index_dtype_reaches_offsets = defect == Defect::slot_offset_in_int32;
+  if (defect == Defect::f16_as_bf16) can.q_dtypes = can.kv_dtypes = {Dtype::f16};
   return can;
-}
-
-void install_once(Engine engine) {
-  static std::once_flag once;
-  std::call_once(once, [engine] { install(engine); });
 }
 
 /// Threads cost more than they bring below about this many multiply-adds.
@@ -43,9 +39,11 @@ double work_of(const KernelArguments& args, std::int64_t rows) {
 }
 
 void note(const KernelOutcome& outcome, RunResult& result) {
-  result.counters["tile_loads"] = static_cast<std::int64_t>(outcome.loads);
-  result.counters["tile_dots"] = static_cast<std::int64_t>(outcome.dots);
-  result.counters["tile_bytes"] = static_cast<std::int64_t>(outcome.bytes_loaded);
+  if (outcome.loads > 0) {  // the CPU does not count its tiles
+    result.counters["tile_loads"] = static_cast<std::int64_t>(outcome.loads);
+    result.counters["tile_dots"] = static_cast<std::int64_t>(outcome.dots);
+    result.counters["tile_bytes"] = static_cast<std::int64_t>(outcome.bytes_loaded);
+  }
   if (outcome.zero_strides > 0) {
     result.lints.push_back(std::to_string(outcome.zero_strides) + " tile loads with stride 0");
   }
@@ -56,11 +54,11 @@ void note(const KernelOutcome& outcome, RunResult& result) {
   result.raised = outcome.raised;
 }
 
-RunResult run_extend(const ExtendCall& call, const TensorSource& source,
-                     const RunOptions& options) {
-  check_extend(call);
+RunResult run_extend(const ExtendCall& call, const TensorSource& source, const RunOptions& options,
+                     Defect defect) {
+  check_extend(call, defect);
   Launch launch(source, call.q_extend, call.k_buffer, call.v_buffer, call.o_extend,
-                Stored::committed_and_new, options.sentinel);
+                Stored::committed_and_new, options.sentinel, defect);
   ExtendArguments args;
   launch.common(args, call.req_to_token, call.req_pool_indices, call.seq_lens, call.encoder_lens,
                 call.sinks);
@@ -90,11 +88,11 @@ RunResult run_extend(const ExtendCall& call, const TensorSource& source,
   return result;
 }
 
-RunResult run_decode(const DecodeCall& call, const TensorSource& source,
-                     const RunOptions& options) {
-  check_decode(call);
+RunResult run_decode(const DecodeCall& call, const TensorSource& source, const RunOptions& options,
+                     Defect defect) {
+  check_decode(call, defect);
   Launch launch(source, call.query, call.k_buffer, call.v_buffer, call.output, Stored::committed,
-                options.sentinel);
+                options.sentinel, defect);
   if (call.key) {
     launch.store(*call.key, false, call.loc.values);
     if (launch.v_pool) launch.store(*call.value, true, call.loc.values);
@@ -119,45 +117,48 @@ RunResult run_decode(const DecodeCall& call, const TensorSource& source,
 
 }  // namespace
 
-const Choice& process_engine() {
-  static const Choice choice = choose(std::getenv("ATTEST_AMX"));
-  return choice;
-}
-
-AmxBackend::AmxBackend(Signature signature, Engine engine)
-    : name_("amx." + std::string(attest::name(signature)) + "@" + std::string(amx::name(engine))),
-      says_(std::string("AMX tile kernel, ") + (engine == Engine::native ? "tiles of the CPU"
-                                                : engine == Engine::patch
-                                                    ? "tiles emulated, instructions patched"
-                                                    : "tiles emulated, every instruction trapped")),
+AmxBackend::AmxBackend(Signature signature, Engine engine, std::string_view implementation,
+                       std::string says, Defect defect)
+    : name_(std::string(implementation) + "." + std::string(attest::name(signature)) + "@" +
+            std::string(amx::name(engine))),
+      says_(std::move(says)),
       engine_(engine),
-      capabilities_(capabilities_of(signature)),
+      defect_(defect),
+      claims_(capabilities_of(signature, defect)),
       profile_(&built_in_profile("amx." + std::string(attest::name(signature)), "tiles")) {}
 
-Answer AmxBackend::available() const {
-  const Choice& choice = process_engine();
-  if (choice.engine == engine_) return {};
-  if (choice.engine == Engine::off) return Answer::no(choice.reason);
-  std::string reason = "this process runs AMX as " + std::string(amx::name(choice.engine)) + " (" +
-                       choice.reason + ")";
-  if (engine_ != Engine::native) {
-    reason += "; ATTEST_AMX=" + std::string(amx::name(engine_)) + " selects this engine";
-  }
-  return Answer::no(std::move(reason));
+/// What depends on the process; asked for late, because asking for tile permission rules out
+/// emulating in it, and a worker that was started to emulate must not.
+const AmxBackend::Here& AmxBackend::here() const {
+  std::call_once(looked_, [this] {
+    here_.capabilities = claims_;
+    here_.says = says_ + ", " + std::string(how(engine_));
+    const Choice& usual = process_engine();
+    here_.available = possible(engine_);
+    if (usual.engine == engine_) {
+      here_.says += " (" + usual.reason + ")";
+      return;
+    }
+    here_.only_when_named =
+        "AMX runs as " + std::string(amx::name(usual.engine)) + " here: " + usual.reason;
+    here_.capabilities.isolate = engine_ != Engine::native && usual.engine == Engine::native;
+    if (here_.capabilities.isolate) here_.says += ", in a process of its own";
+  });
+  return here_;
 }
 
-Answer AmxBackend::supports(const Call& call) const { return addressable(call, capabilities_); }
+Answer AmxBackend::supports(const Call& call) const { return addressable(call, claims_); }
 
 RunResult AmxBackend::run(const Call& call, const TensorSource& source,
                           const RunOptions& options) const {
-  for (const Answer& answer : {available(), supports(call)}) {
-    if (!answer) throw BackendError(name_ + ": " + answer.reason);
+  if (const Answer answer = supports(call); !answer) {
+    throw BackendError(name_ + ": " + answer.reason);
   }
-  install_once(engine_);
   try {
+    const EngineLease lease(engine_);
     RunResult result = std::holds_alternative<ExtendCall>(call)
-                           ? run_extend(std::get<ExtendCall>(call), source, options)
-                           : run_decode(std::get<DecodeCall>(call), source, options);
+                           ? run_extend(std::get<ExtendCall>(call), source, options, defect_)
+                           : run_decode(std::get<DecodeCall>(call), source, options, defect_);
     result.engine = std::string(amx::name(engine_));
     return result;
   } catch (const Refusal& refusal) {
@@ -165,6 +166,8 @@ RunResult AmxBackend::run(const Call& call, const TensorSource& source,
     result.raised = refusal.what();
     result.engine = std::string(amx::name(engine_));
     return result;
+  } catch (const EngineUnavailable& error) {
+    throw BackendError(name_ + ": " + error.what());
   } catch (const std::system_error& error) {
     throw BackendError(name_ + ": " + error.what());
   } catch (const std::invalid_argument& error) {

@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <functional>
+#include <thread>
 
+#include "backends/amx/engine_lease.hpp"
 #include "backends/registry.hpp"
 #include "backends/scalar/naive_attention.hpp"
 #include "backends/scalar/scalar_cases.hpp"
@@ -88,12 +90,35 @@ TEST_P(Amx, CountsItsTilesWhenEmulated) {
   EXPECT_GT(got.counters.at("tile_bytes"), 0);
 }
 
-TEST(AmxEngines, OnlyTheProcessesEngineIsAvailableAndTheOthersSayWhy) {
+TEST(AmxEngines, AreAvailableExactlyWhereTheySayWhy) {
   for (const Engine engine : {Engine::native, Engine::patch, Engine::trap}) {
     const AmxBackend backend(Signature::extend, engine);
     const Answer answer = backend.available();
-    EXPECT_EQ(answer.yes, engine == process_engine().engine);
+    EXPECT_EQ(answer.yes, possible(engine).yes);
     EXPECT_EQ(answer.reason.empty(), answer.yes);
+    const bool usual = engine == process_engine().engine;
+    EXPECT_EQ(backend.only_when_named().empty(), usual);
+    EXPECT_EQ(backend.capabilities().isolate,
+              !usual && engine != Engine::native && process_engine().engine == Engine::native);
+  }
+}
+
+TEST(AmxEngines, PatchAndTrapTakeTurnsInOneProcessAndAgree) {
+  if (process_engine().engine == Engine::native) GTEST_SKIP() << "the CPU has tiles";
+  if (!possible(Engine::trap) || !possible(Engine::patch)) GTEST_SKIP() << "ATTEST_AMX is set";
+  const AmxBackend patch(Signature::decode, Engine::patch);
+  const AmxBackend trap(Signature::decode, Engine::trap);
+  for (const ScalarCase& c : amx_cases()) {
+    if (c.signature != Signature::decode || c.name != "Plain") continue;
+    const TensorSource source(c.problem, c.recipe, 21);
+    const Call call = call_of(c, source);
+    RunResult trapped;
+    std::thread other([&] { trapped = trap.run(call, source, {.threads = 2}); });
+    const RunResult patched = patch.run(call, source, {.threads = 2});
+    other.join();
+    EXPECT_EQ(trapped.engine, "trap");
+    EXPECT_EQ(patched.engine, "patch");
+    EXPECT_EQ(trapped.out.values, patched.out.values);
   }
 }
 

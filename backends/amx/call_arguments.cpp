@@ -20,12 +20,14 @@ std::int64_t row_bytes(const TensorMeta& meta) { return meta.size(2) * 2; }
 }  // namespace
 
 Launch::Launch(const TensorSource& from, const TensorMeta& q_in, const TensorMeta& k_buffer,
-               const TensorMeta& v_buffer, const TensorMeta& out_in, Stored stored, int variant)
+               const TensorMeta& v_buffer, const TensorMeta& out_in, Stored stored, int variant,
+               Defect which)
     : source(from),
       k_meta(k_buffer),
       v_meta(v_buffer),
       out_meta(out_in),
       sentinel(variant),
+      defect(which),
       q(make_q(from, q_in)),
       out(make_output(out_in, variant)),
       k_pool(from, PoolHalf::k, k_buffer, stored) {
@@ -39,6 +41,7 @@ void Launch::common(KernelArguments& args, const IntArray& req_to_token,
   args.batch = static_cast<std::int64_t>(seq_lens.values.size());
   args.num_q_heads = out_meta.size(1);
   args.num_kv_heads = k_meta.size(1);
+  args.shape.defect = defect;
   args.shape.head_dim = static_cast<int>(k_meta.size(2));
   args.shape.v_head_dim = static_cast<int>(out_meta.size(2));
   args.k_pool = rows_of(k_pool.base(), k_meta);

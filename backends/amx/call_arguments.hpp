@@ -23,15 +23,17 @@ class Refusal : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Checks everything the kernels rely on. \throws Refusal
-void check_extend(const ExtendCall& call);
-void check_decode(const DecodeCall& call);
+/// Checks everything the kernels rely on; a defect leaves out the check that its kernel lacks.
+/// \throws Refusal
+void check_extend(const ExtendCall& call, Defect defect);
+void check_decode(const DecodeCall& call, Defect defect);
 
 /// Host memory of one launch: inputs, pools, output, and the integer arrays in the widths the
 /// kernel takes them.
 struct Launch {
   Launch(const TensorSource& source, const TensorMeta& q, const TensorMeta& k_buffer,
-         const TensorMeta& v_buffer, const TensorMeta& out, Stored stored, int sentinel);
+         const TensorMeta& v_buffer, const TensorMeta& out, Stored stored, int sentinel,
+         Defect defect);
 
   /// Fills what both kernels share.
   void common(KernelArguments& args, const IntArray& req_to_token, const IntArray& pool_indices,
@@ -45,6 +47,7 @@ struct Launch {
   const TensorSource& source;
   TensorMeta k_meta, v_meta, out_meta;
   int sentinel;
+  Defect defect;
   GuardedBuffer q, out;
   KvPool k_pool;
   std::optional<KvPool> v_pool;  ///< absent where V lies in K's rows (MLA)

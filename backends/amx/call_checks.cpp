@@ -25,13 +25,13 @@ void length_is(const char* name, const IntArray& array, std::size_t batch) {
 /// K, V, out and heads fit together. Production extend never looks at the output's size, production
 /// decode at neither its layout nor the heads' divisibility.
 void check_shapes(const TensorMeta& q, const TensorMeta& k, const TensorMeta& v,
-                  const TensorMeta& out) {
+                  const TensorMeta& out, Defect defect) {
   require(k.size(1) >= 1 && k.size(1) == v.size(1), "k_buffer has " + std::to_string(k.size(1)) +
                                                         " heads, v_buffer " +
                                                         std::to_string(v.size(1)));
-  require(q.size(1) % k.size(1) == 0, std::to_string(q.size(1)) +
-                                          " query heads are no multiple of " +
-                                          std::to_string(k.size(1)) + " kv heads");
+  require(q.size(1) % k.size(1) == 0 || defect == Defect::left_over_heads_skipped,
+          std::to_string(q.size(1)) + " query heads are no multiple of " +
+              std::to_string(k.size(1)) + " kv heads");
   require(k.size(2) == q.size(2), "k_buffer rows hold " + std::to_string(k.size(2)) +
                                       " elements, q rows " + std::to_string(q.size(2)));
   require(v.size(2) >= out.size(2), "v_buffer rows hold " + std::to_string(v.size(2)) +
@@ -40,7 +40,9 @@ void check_shapes(const TensorMeta& q, const TensorMeta& k, const TensorMeta& v,
           "out has " + std::to_string(out.size(0)) + " x " + std::to_string(out.size(1)) +
               " rows and heads, q has " + std::to_string(q.size(0)) + " x " +
               std::to_string(q.size(1)));
-  require(out.strides == contiguous(out.dtype, out.shape).strides, "out is not contiguous");
+  require(out.strides == contiguous(out.dtype, out.shape).strides ||
+              defect == Defect::output_taken_as_contiguous,
+          "out is not contiguous");
 }
 
 void check_sinks(const std::optional<TensorMeta>& sinks, const TensorMeta& q) {
@@ -68,6 +70,12 @@ void check_slots(const IntArray& table, std::int64_t pool_row, std::size_t reque
                 "] = " + std::to_string(slot) + " is outside the pool's " + std::to_string(slots) +
                 " slots");
   }
+}
+
+/// Without encoder_lens production takes seq_lens for the number of encoder tokens.
+void check_encoder(bool is_cross_attn, const std::optional<IntArray>& encoder_lens, Defect defect) {
+  require(!is_cross_attn || encoder_lens || defect == Defect::cross_attention_takes_seq_lens,
+          "cross attention needs encoder_lens");
 }
 
 std::int64_t encoder_of(const std::optional<IntArray>& encoder_lens, std::size_t i) {
@@ -129,13 +137,14 @@ void check_new_kv(const ExtendCall& call) {
 
 }  // namespace
 
-void check_extend(const ExtendCall& call) {
+void check_extend(const ExtendCall& call, Defect defect) {
   const std::size_t batch = call.seq_lens.values.size();
   length_is("req_pool_indices", call.req_pool_indices, batch);
   length_is("extend_seq_lens", call.extend_seq_lens, batch);
   length_is("extend_start_loc", call.extend_start_loc, batch);
   if (call.encoder_lens) length_is("encoder_lens", *call.encoder_lens, batch);
-  check_shapes(call.q_extend, call.k_buffer, call.v_buffer, call.o_extend);
+  check_encoder(call.is_cross_attn, call.encoder_lens, defect);
+  check_shapes(call.q_extend, call.k_buffer, call.v_buffer, call.o_extend, defect);
   check_sinks(call.sinks, call.q_extend);
   check_new_kv(call);
   check_rows(call);
@@ -143,7 +152,7 @@ void check_extend(const ExtendCall& call) {
   for (std::size_t i = 0; i < batch; ++i) {
     const std::int64_t length = call.extend_seq_lens[i];
     // Production computes no row past this one and leaves them as they were.
-    require(length <= call.max_len_extend,
+    require(length <= call.max_len_extend || defect == Defect::rows_past_max_len_skipped,
             at("extend_seq_lens", i, length) +
                 " is more than max_len_extend = " + std::to_string(call.max_len_extend));
     const std::int64_t total = call.seq_lens[i];
@@ -157,13 +166,16 @@ void check_extend(const ExtendCall& call) {
   }
 }
 
-void check_decode(const DecodeCall& call) {
+void check_decode(const DecodeCall& call, Defect defect) {
   const std::size_t batch = call.seq_lens.values.size();
   length_is("req_pool_indices", call.req_pool_indices, batch);
   if (call.encoder_lens) length_is("encoder_lens", *call.encoder_lens, batch);
-  check_shapes(call.query, call.k_buffer, call.v_buffer, call.output);
+  check_encoder(call.is_cross_attn, call.encoder_lens, defect);
+  check_shapes(call.query, call.k_buffer, call.v_buffer, call.output, defect);
   check_sinks(call.sinks, call.query);
-  require(call.query.size(0) == static_cast<std::int64_t>(batch),
+  const auto rows = static_cast<std::int64_t>(batch);
+  require(call.query.size(0) == rows ||
+              (defect == Defect::rows_past_the_batch_skipped && call.query.size(0) > rows),
           "query has " + std::to_string(call.query.size(0)) + " rows, seq_lens has " +
               std::to_string(batch));
   require(call.attn_logits.size(2) >= 1 && call.attn_logits.size(2) <= 1024,

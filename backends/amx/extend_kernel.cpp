@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <vector>
 
@@ -8,15 +9,27 @@
 namespace attest::amx {
 namespace {
 
-/// One (request, kv head, block of packed rows).
+/// One (request, kv head, run of packed rows).
 struct Item {
-  std::int64_t request, kv_head, first_row;
+  std::int64_t request, kv_head, first_row, rows;
+  std::int64_t cost;  ///< pairs of rows and keys
+};
+
+/// Up to 32 packed rows and the keys [first, last) that each of them may see.
+struct BlockRows {
+  int count = 0;
+  std::int64_t first_row = 0;
+  std::int64_t first[rows_per_block] = {}, last[rows_per_block] = {};
+  std::int64_t lowest_first = 0, highest_first = 0, lowest_last = 0, highest_last = 0;
 };
 
 class ExtendWorker {
  public:
   explicit ExtendWorker(const ExtendArguments& args)
-      : args_(args), group_(args.num_q_heads / args.num_kv_heads), block_(args.shape) {}
+      : args_(args), group_(args.num_q_heads / args.num_kv_heads), pack_(args.shape) {
+    blocks_.reserve(max_blocks_per_item);
+    for (int b = 0; b < max_blocks_per_item; ++b) blocks_.emplace_back(args.shape);
+  }
 
   void run(const Item& item) {
     item_ = item;
@@ -29,125 +42,211 @@ class ExtendWorker {
       prefix_ = args_.encoder_lens != nullptr ? args_.encoder_lens[i] : args_.seq_lens[i];
     }
     begin_rows();
-    for (std::int64_t key = first_key_; key < last_key_; key += keys_per_block) attend(key);
-    write_rows();
+    walk_keys();
+    for (int b = 0; b < num_blocks_; ++b) write_rows(b);
   }
 
  private:
-  std::int64_t token_of(int r) const { return (item_.first_row + r) / group_; }
-  std::int64_t head_of(int r) const {
-    return item_.kv_head * group_ + (item_.first_row + r) % group_;
+  std::int64_t token_of(std::int64_t row) const { return row / group_; }
+  std::int64_t head_of(std::int64_t row) const { return item_.kv_head * group_ + row % group_; }
+  std::int64_t q_row(std::int64_t row) const {
+    return args_.extend_start_loc[item_.request] + token_of(row);
   }
-  std::int64_t q_row(int r) const { return args_.extend_start_loc[item_.request] + token_of(r); }
 
   void begin_rows() {
-    const Bf16* q[rows_per_block];
-    const std::int64_t left = new_tokens_ * group_ - item_.first_row;
-    rows_ = static_cast<int>(std::min<std::int64_t>(left, rows_per_block));
+    num_blocks_ = 0;
     first_key_ = prefix_ + new_tokens_;
     last_key_ = 0;
-    for (int r = 0; r < rows_; ++r) {
-      q[r] = args_.q.at(q_row(r), head_of(r));
-      const std::int64_t token = token_of(r);
-      if (args_.cross_attention) {
-        first_[r] = 0;
-        last_[r] = prefix_;
-      } else {
-        // A tree mask may show any new key, so the block walks all of them.
-        last_[r] = args_.tree_mask != nullptr ? prefix_ + new_tokens_ : prefix_ + token + 1;
-        first_[r] = args_.window > 0 ? std::max<std::int64_t>(0, last_[r] - args_.window) : 0;
+    for (std::int64_t row = 0; row < item_.rows; row += rows_per_block) {
+      BlockRows& rows = rows_[static_cast<std::size_t>(num_blocks_)];
+      rows.first_row = item_.first_row + row;
+      rows.count = static_cast<int>(std::min<std::int64_t>(item_.rows - row, rows_per_block));
+      const Bf16* q[rows_per_block];
+      for (int r = 0; r < rows.count; ++r) {
+        q[r] = args_.q.at(q_row(rows.first_row + r), head_of(rows.first_row + r));
+        set_range(rows, r);
       }
-      first_key_ = std::min(first_key_, first_[r]);
-      last_key_ = std::max(last_key_, last_[r]);
+      const auto [low_first, high_first] = std::minmax_element(rows.first, rows.first + rows.count);
+      const auto [low_last, high_last] = std::minmax_element(rows.last, rows.last + rows.count);
+      rows.lowest_first = *low_first;
+      rows.highest_first = *high_first;
+      rows.lowest_last = *low_last;
+      rows.highest_last = *high_last;
+      first_key_ = std::min(first_key_, rows.lowest_first);
+      last_key_ = std::max(last_key_, rows.highest_last);
+      blocks_[static_cast<std::size_t>(num_blocks_++)].begin(rows.count, q);
     }
-    block_.begin(rows_, q);
   }
 
-  void attend(std::int64_t first_key) {
-    KeyBlock keys;
-    keys.count = static_cast<int>(std::min<std::int64_t>(keys_per_block, last_key_ - first_key));
-    const std::int64_t columns = args_.req_to_token_columns;
-    const std::int64_t table = args_.req_pool_indices[item_.request] * columns + first_column_;
-    for (int j = 0; j < keys.count; ++j) {
-      const std::int64_t key = first_key + j;
+  void set_range(BlockRows& rows, int r) const {
+    const std::int64_t token = token_of(rows.first_row + r);
+    if (args_.cross_attention) {
+      rows.first[r] = 0;
+      rows.last[r] = prefix_;
+      return;
+    }
+    // A tree mask may show any new key, so the block walks all of them.
+    rows.last[r] = args_.tree_mask != nullptr ? prefix_ + new_tokens_ : prefix_ + token + 1;
+    if (args_.shape.defect == Defect::mask_cut_at_the_row_block) {
+      const std::int64_t row_block = token / rows_per_block * rows_per_block;
+      rows.last[r] = std::min(rows.last[r], prefix_ + row_block + rows_per_block);
+    }
+    rows.first[r] = args_.window > 0 ? std::max<std::int64_t>(0, rows.last[r] - args_.window) : 0;
+  }
+
+  /// One pass over the key blocks: the next one's rows are fetched while this one is computed.
+  void walk_keys() {
+    if (first_key_ >= last_key_) return;
+    KeyBlock keys[2];
+    std::int64_t start = block_start(first_key_);
+    load(start, keys[0]);
+    for (int at = 0; start < last_key_; at = 1 - at, start += keys_per_block) {
+      if (start + keys_per_block < last_key_) {
+        load(start + keys_per_block, keys[1 - at]);
+        keys[1 - at].prefetch(args_.shape);
+      }
+      pack_.pack(keys[at]);
+      look(start, keys[at].last);
+    }
+  }
+
+  void load(std::int64_t start, KeyBlock& keys) const {
+    keys.first = static_cast<int>(std::max<std::int64_t>(0, first_key_ - start));
+    keys.last = static_cast<int>(std::min<std::int64_t>(keys_per_block, last_key_ - start));
+    const std::int64_t table =
+        args_.req_pool_indices[item_.request] * args_.req_to_token_columns + first_column_;
+    for (int j = keys.first; j < keys.last; ++j) {
+      const std::int64_t key = start + j;
       if (key < prefix_) {
         const std::int64_t slot = args_.req_to_token[table + key];
-        keys.k[j] = args_.k_pool.at(slot, item_.kv_head);
-        keys.v[j] = args_.v_pool.at(slot, item_.kv_head);
+        keys.k[j] = args_.k_at(slot, item_.kv_head);
+        keys.v[j] = args_.v_at(slot, item_.kv_head);
       } else {
         const std::int64_t row = args_.extend_start_loc[item_.request] + key - prefix_;
         keys.k[j] = args_.k_new.at(row, item_.kv_head);
         keys.v[j] = args_.v_new.at(row, item_.kv_head);
       }
     }
-    block_.attend(keys, visibility(first_key, keys.count));
   }
 
-  Visibility visibility(std::int64_t first_key, int count) {
-    Visibility visible{};
+  void look(std::int64_t start, int count) {
+    std::array<Looking, max_blocks_per_item> looking;
+    std::size_t n = 0;
+    for (int b = 0; b < num_blocks_; ++b) {
+      const BlockRows& rows = rows_[static_cast<std::size_t>(b)];
+      if (rows.highest_last <= start || rows.lowest_first >= start + count) continue;
+      Visibility& visible = visible_[static_cast<std::size_t>(b)];
+      see(rows, start, count, b, visible);
+      looking[n++] = {&blocks_[static_cast<std::size_t>(b)], &visible};
+    }
+    attend(pack_, std::span(looking.data(), n));
+  }
+
+  void see(const BlockRows& rows, std::int64_t start, int count, int b, Visibility& visible) {
+    const bool drafts = args_.tree_mask != nullptr && start + count > prefix_;
+    visible.everything =
+        !drafts && rows.highest_first <= start && rows.lowest_last >= start + count;
+    if (visible.everything) return;
     const auto in_block = [&](std::int64_t key) {
-      return static_cast<std::int32_t>(std::clamp<std::int64_t>(key - first_key, 0, count));
+      return static_cast<std::int32_t>(std::clamp<std::int64_t>(key - start, 0, count));
     };
-    for (int r = 0; r < rows_; ++r) {
-      visible.first[r] = in_block(first_[r]);
-      visible.last[r] = in_block(last_[r]);
+    for (int r = 0; r < rows_per_block; ++r) {
+      visible.first[r] = r < rows.count ? in_block(rows.first[r]) : 0;
+      visible.last[r] = r < rows.count ? in_block(rows.last[r]) : 0;
     }
-    if (args_.tree_mask != nullptr && first_key + count > prefix_) {
-      fill_mask(first_key, count);
-      visible.mask = mask_;
-    }
-    return visible;
+    visible.mask = nullptr;
+    if (!drafts) return;
+    auto& mask = masks_[static_cast<std::size_t>(b)];
+    fill_mask(rows, start, count, mask.data());
+    visible.mask = mask.data();
   }
 
-  void fill_mask(std::int64_t first_key, int count) {
+  void fill_mask(const BlockRows& rows, std::int64_t start, int count, std::uint8_t* mask) const {
     const std::int64_t side = args_.max_len;
     const std::uint8_t* const mine = args_.tree_mask + item_.request * side * side;
     for (int j = 0; j < count; ++j) {
-      const std::int64_t token_key = first_key + j - prefix_;
+      const std::int64_t token_key = start + j - prefix_;
       for (int r = 0; r < rows_per_block; ++r) {
         const bool shown =
-            r < rows_ && (token_key < 0 || mine[token_of(r) * side + token_key] != 0);
-        mask_[j * rows_per_block + r] = shown ? 1 : 0;
+            r < rows.count &&
+            (token_key < 0 || mine[token_of(rows.first_row + r) * side + token_key] != 0);
+        mask[j * rows_per_block + r] = shown ? 1 : 0;
       }
     }
   }
 
-  void write_rows() {
+  void write_rows(int b) {
     const auto dim = static_cast<std::int64_t>(args_.shape.v_head_dim);
-    for (int r = 0; r < rows_; ++r) {
-      const std::int64_t head = head_of(r);
+    const BlockRows& rows = rows_[static_cast<std::size_t>(b)];
+    const RowBlock& block = blocks_[static_cast<std::size_t>(b)];
+    for (int r = 0; r < rows.count; ++r) {
+      const std::int64_t head = head_of(rows.first_row + r);
       const float* const sink = args_.sinks != nullptr ? args_.sinks + head : nullptr;
-      write_row(block_.maximum(r), block_.denominator(r), block_.sums(r), args_.shape.v_head_dim,
-                sink, args_.out + (q_row(r) * args_.num_q_heads + head) * dim);
+      write_row(block.maximum(r), block.denominator(r), block.sums(r), args_.shape.v_head_dim, sink,
+                args_.out + (q_row(rows.first_row + r) * args_.num_q_heads + head) * dim);
     }
   }
 
   const ExtendArguments& args_;
   const std::int64_t group_;
-  RowBlock block_;
+  KeyPack pack_;
+  std::vector<RowBlock> blocks_;
+  std::array<BlockRows, max_blocks_per_item> rows_;
+  std::array<Visibility, max_blocks_per_item> visible_;
+  std::array<std::array<std::uint8_t, std::size_t{keys_per_block} * rows_per_block>,
+             max_blocks_per_item>
+      masks_{};
   Item item_{};
-  int rows_ = 0;
+  int num_blocks_ = 0;
   std::int64_t new_tokens_ = 0, prefix_ = 0, first_column_ = 0;
   std::int64_t first_key_ = 0, last_key_ = 0;
-  std::int64_t first_[rows_per_block] = {}, last_[rows_per_block] = {};
-  std::uint8_t mask_[keys_per_block * rows_per_block] = {};
 };
+
+/// Rows of one kv head that are computed at all.
+std::int64_t packed_rows(const ExtendArguments& args, std::int64_t request) {
+  std::int64_t tokens = args.extend_seq_lens[request];
+  if (args.shape.defect == Defect::rows_past_max_len_skipped) {
+    tokens = std::min(tokens, (args.max_len + 31) / 32 * 32);
+  }
+  return tokens * (args.num_q_heads / args.num_kv_heads);
+}
+
+/// Small enough that every thread gets several; what a row computes does not depend on it.
+std::int64_t rows_per_item(const ExtendArguments& args) {
+  std::int64_t blocks = 0;
+  for (std::int64_t i = 0; i < args.batch; ++i) {
+    blocks += (packed_rows(args, i) + rows_per_block - 1) / rows_per_block * args.num_kv_heads;
+  }
+  return std::clamp<std::int64_t>(blocks / (4 * args.threads), 1, max_blocks_per_item) *
+         rows_per_block;
+}
 
 std::vector<Item> items_of(const ExtendArguments& args) {
   std::vector<Item> items;
   const std::int64_t group = args.num_q_heads / args.num_kv_heads;
+  const std::int64_t most = rows_per_item(args);
   for (std::int64_t i = 0; i < args.batch; ++i) {
-    for (std::int64_t h = 0; h < args.num_kv_heads; ++h) {
-      const std::int64_t rows = args.extend_seq_lens[i] * group;
-      for (std::int64_t row = 0; row < rows; row += rows_per_block) items.push_back({i, h, row});
+    const std::int64_t all = packed_rows(args, i);
+    const std::int64_t prefix = args.seq_lens[i] - args.extend_seq_lens[i];
+    for (std::int64_t row = 0; row < all; row += most) {
+      const std::int64_t rows = std::min(most, all - row);
+      std::int64_t keys = prefix + (row + rows) / group + 1;
+      if (args.window > 0) keys = std::min(keys, args.window + rows / group);
+      for (std::int64_t h = 0; h < args.num_kv_heads; ++h) {
+        items.push_back({i, h, row, rows, keys * rows});
+      }
     }
   }
+  std::stable_sort(items.begin(), items.end(),
+                   [](const Item& a, const Item& b) { return a.cost > b.cost; });
   return items;
 }
 
 }  // namespace
 
-KernelOutcome extend(const ExtendArguments& args) {
+KernelOutcome extend(const ExtendArguments& given) {
+  ExtendArguments args = given;
+  if (args.shape.defect == Defect::logit_cap_ignored) args.shape.softcap = 0;
   const std::vector<Item> items = items_of(args);
   std::atomic<std::size_t> next{0};
   // Scratch is made before the tiles run: an instruction that raises leaves by longjmp.

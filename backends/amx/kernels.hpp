@@ -51,7 +51,30 @@ struct KernelArguments {
   std::int64_t window = 0;       ///< visible keys including self; 0 = off
   const float* sinks = nullptr;  ///< per q head; nullptr = none
   int threads = 1;
+
+  /// Addresses of one slot's K and V row.
+  const Bf16* k_at(std::int64_t slot, std::int64_t head) const {
+    return in_pool(k_pool, slot, head);
+  }
+  const Bf16* v_at(std::int64_t slot, std::int64_t head) const {
+    return in_pool(v_pool, slot, head);
+  }
+
+ private:
+  const Bf16* in_pool(const Rows& pool, std::int64_t slot, std::int64_t head) const {
+    if (shape.defect == Defect::slot_offset_in_int32 && !req_to_token.wide) {
+      const std::uint32_t offset =
+          static_cast<std::uint32_t>(slot) * static_cast<std::uint32_t>(pool.row_stride);
+      return pool.data + static_cast<std::int32_t>(offset) + head * pool.head_stride;
+    }
+    return pool.at(slot, head);
+  }
 };
+
+/// First key of the block of 64 that key `key` of a request lies in.
+constexpr std::int64_t block_start(std::int64_t key) {
+  return key / keys_per_block * keys_per_block;
+}
 
 /// extend_attention_cpu's work. Prefix keys come from the pool, the new tokens' from k_new and
 /// v_new.
@@ -78,11 +101,16 @@ struct KernelOutcome {
   std::optional<std::string> raised;
 };
 
-/// One work item is (request, kv head, block of up to 32 packed query rows): every K and V row is
-/// loaded once per block for all q heads of its group.
+/// Row blocks of one work item: they share the packing of every key block.
+inline constexpr int max_blocks_per_item = 4;
+
+/// One work item is (request, kv head, up to 4 blocks of 32 packed query rows): every K and V row
+/// is packed once per item for all q heads of its group. Long items first, so that the last ones to
+/// finish are short.
 KernelOutcome extend(const ExtendArguments& args);
 
-/// One work item is (request, kv head, block of packed heads, split).
+/// One work item is (request, kv head, up to 4 blocks of packed heads, split). Whoever finishes a
+/// row's last split merges its splits, in their order.
 KernelOutcome decode(const DecodeArguments& args);
 
 }  // namespace attest::amx

@@ -19,6 +19,7 @@ constexpr BenchGroup groups[] = {
     {"judge", "whole judgements of the small case list", measure_judge},
     {"rules", "the contract check of a batch of 256", measure_rules},
     {"fills", "tensor data beside a plain copy", measure_fills},
+    {"amx", "the AMX kernels beside the machine's own tile and memory rates", measure_amx},
 };
 
 std::string target_text(const Measurement& m, const Console& console) {

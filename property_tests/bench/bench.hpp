@@ -39,6 +39,9 @@ std::vector<Measurement> measure_reference();
 std::vector<Measurement> measure_judge();
 std::vector<Measurement> measure_rules();
 std::vector<Measurement> measure_fills();
+/// Native tiles: shares of the tile peak and of the read rate. Emulated: a launch's seconds. Empty
+/// where ATTEST_AMX=off.
+std::vector<Measurement> measure_amx();
 
 std::string bench_text(const std::vector<Measurement>& measurements, const Console& console);
 /// {"kind": "bench", ...} with the machine and the binary.

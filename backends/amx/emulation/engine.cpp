@@ -17,6 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 4> engine_names = {"native", "patch", "trap", "off"};
 
 // <asm/prctl.h> of older kernels lacks it.
+constexpr int get_permission = 0x1022;      // ARCH_GET_XCOMP_PERM
 constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
 constexpr int tile_data_feature = 18;
 
@@ -65,6 +66,12 @@ Support probe(bool request) {
         std::string("arch_prctl(ARCH_REQ_XCOMP_PERM, 18) failed: ") + std::strerror(errno);
   }
   return support;
+}
+
+bool has_permission() {
+  std::uint64_t features = 0;
+  if (syscall(SYS_arch_prctl, get_permission, &features) != 0) return false;
+  return (features & (1ULL << tile_data_feature)) != 0;
 }
 
 Choice choose(const char* wish) {

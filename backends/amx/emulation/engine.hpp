@@ -33,6 +33,9 @@ struct Support {
 /// then holds for the process and its children and cannot be given back).
 Support probe(bool request);
 
+/// Whether this process was granted tile data, now or by whoever started it.
+bool has_permission();
+
 /// The engine ATTEST_AMX asks for, by default native where it is possible, else patch.
 struct Choice {
   Engine engine = Engine::off;

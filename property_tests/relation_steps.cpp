@@ -1,0 +1,61 @@
+#include <algorithm>
+
+#include "property_tests/relation_twins.hpp"
+
+namespace attest {
+namespace {
+
+bool branches(const Problem& p) { return p.topk > 1 && p.mode == Mode::draft_decode; }
+
+/// What verification computes for a draft is what decoding it would have: the same tokens one call
+/// each, of signature `signature`.
+MaybeTwin one_by_one(const Case& c, Signature signature, bool windowed, int splits) {
+  const Problem& p = c.problem;
+  const bool tree = std::any_of(p.requests.begin(), p.requests.end(),
+                                [](const Request& r) { return !r.tree_parent.empty(); });
+  if (tree || branches(p) || p.mode == Mode::idle) return std::nullopt;
+  if (windowed != p.model.window.has_value()) return std::nullopt;
+  Twin twin{.left = {{plain(c), {}}}, .right = {}};
+  for (const Request& request : p.requests) {
+    for (std::int64_t t = 0; request.live && t < request.new_tokens; ++t) {
+      Case step = plain(c);
+      Request one = request;
+      one.committed += t;
+      one.new_tokens = 1;
+      step.problem.requests = {one};
+      step.problem.mode = Mode::decode;
+      step.problem.num_draft_tokens.reset();
+      step.problem.topk = 1;
+      step.signature = signature;
+      if (!lowers(step)) return std::nullopt;
+      twin.right.push_back({step, {.kv_splits = splits}});
+    }
+  }
+  if (twin.right.empty()) return std::nullopt;
+  return twin;
+}
+
+}  // namespace
+
+MaybeTwin decode_steps(const Case& c, const Backend& backend) {
+  if (backend.capabilities().signature == Signature::decode) return std::nullopt;
+  return one_by_one(c, backend.capabilities().signature, false, 0);
+}
+MaybeTwin decode_steps_windowed(const Case& c, const Backend& backend) {
+  if (backend.capabilities().signature == Signature::decode) return std::nullopt;
+  return one_by_one(c, backend.capabilities().signature, true, 0);
+}
+MaybeTwin verify_equals_decode(const Case& c, const Backend& backend) {
+  if (backend.capabilities().signature != Signature::extend) return std::nullopt;
+  return one_by_one(c, Signature::decode, false, 1);
+}
+MaybeTwin verify_equals_decode_windowed(const Case& c, const Backend& backend) {
+  if (backend.capabilities().signature != Signature::extend) return std::nullopt;
+  return one_by_one(c, Signature::decode, true, 1);
+}
+MaybeTwin verify_equals_split_decode(const Case& c, const Backend& backend) {
+  if (backend.capabilities().signature != Signature::extend) return std::nullopt;
+  return one_by_one(c, Signature::decode, false, 3);
+}
+
+}  // namespace attest

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "property_tests/relations.hpp"
+
+namespace attest {
+
+// Shared by the files that make twins.
+
+using MaybeTwin = std::optional<Twin>;
+
+/// The case with contents that depend on nothing but the token (other recipes place their keys by
+/// the rows of the batch) and slots that follow from the pool.
+Case plain(const Case& c);
+/// Whether the case is legal and its signature can say it.
+bool lowers(const Case& c);
+
+// relation_steps.cpp: what verification computes for a draft is what decoding it would have.
+MaybeTwin decode_steps(const Case& c, const Backend& backend);
+MaybeTwin decode_steps_windowed(const Case& c, const Backend& backend);
+MaybeTwin verify_equals_decode(const Case& c, const Backend& backend);
+MaybeTwin verify_equals_decode_windowed(const Case& c, const Backend& backend);
+MaybeTwin verify_equals_split_decode(const Case& c, const Backend& backend);
+
+}  // namespace attest
