@@ -174,6 +174,25 @@ TEST(RunWire, RefusesBytesThatAreNoMessage) {
   EXPECT_THROW(decode_result(whole.substr(0, whole.size() - 1)), BackendError);
 }
 
+/// How emulated engines run on a CPU that has tiles: in `attest worker`, which never asks for them.
+TEST(IsolatedAmx, GivesTheBitsOfTheSameProcess) {
+  const Backend& inner = *select_backends("amx.decode@patch").front();
+  if (!inner.available()) GTEST_SKIP() << inner.available().reason;
+  Case c = verify_case();
+  c.signature = Signature::decode;
+  c.problem.mode = Mode::decode;
+  c.problem.num_draft_tokens.reset();
+  for (Request& request : c.problem.requests) request.new_tokens = 1;
+  const TensorSource source(c.problem, c.recipe, c.seed);
+  const Call call = std::get<Call>(call_of(c, source.slots()));
+  const IsolatedBackend isolated(inner, {ATTEST_BINARY, "worker"}, 60s);
+  const RunResult apart = isolated.run(call, source, {});
+  EXPECT_EQ(apart.engine, "patch");
+  EXPECT_GT(apart.counters.at("tile_dots"), 0);
+  if (inner.capabilities().isolate) GTEST_SKIP() << "this process may not emulate";
+  EXPECT_EQ(apart.out.values, inner.run(call, source, {}).out.values);
+}
+
 }  // namespace
 
 int answer_launches(int fd) {
