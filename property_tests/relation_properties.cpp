@@ -16,6 +16,8 @@ struct Cell {
   std::string relation, backend;
 };
 
+void PrintTo(const Cell& cell, std::ostream* os) { *os << cell.relation << " on " << cell.backend; }
+
 /// Every honest kernel that runs in this process, so emulated AMX only as `patch`: the other
 /// emulation is held to its bits elsewhere.
 std::vector<Cell> cells() {

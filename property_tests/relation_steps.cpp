@@ -35,14 +35,20 @@ MaybeTwin one_by_one(const Case& c, Signature signature, bool windowed, int spli
   return twin;
 }
 
+/// extend takes no decode step, and decode nothing else.
+bool takes_decode_steps(const Backend& backend) {
+  const Signature signature = backend.capabilities().signature;
+  return signature == Signature::unified || signature == Signature::mla_decode;
+}
+
 }  // namespace
 
 MaybeTwin decode_steps(const Case& c, const Backend& backend) {
-  if (backend.capabilities().signature == Signature::decode) return std::nullopt;
+  if (!takes_decode_steps(backend)) return std::nullopt;
   return one_by_one(c, backend.capabilities().signature, false, 0);
 }
 MaybeTwin decode_steps_windowed(const Case& c, const Backend& backend) {
-  if (backend.capabilities().signature == Signature::decode) return std::nullopt;
+  if (!takes_decode_steps(backend)) return std::nullopt;
   return one_by_one(c, backend.capabilities().signature, true, 0);
 }
 MaybeTwin verify_equals_decode(const Case& c, const Backend& backend) {

@@ -155,10 +155,10 @@ MaybeTwin split_count(const Case& c, const Backend& backend) {
 }
 
 /// New tokens in one call, or in two of which the second finds the first's in the pool.
-MaybeTwin chunk_split(const Case& c, const Backend& backend) {
-  if (backend.capabilities().signature == Signature::decode) return std::nullopt;
+MaybeTwin in_two_chunks(const Case& c, bool windowed) {
   const Mode mode = c.problem.mode;
   if (mode != Mode::extend && mode != Mode::mixed) return std::nullopt;
+  if (windowed != c.problem.model.window.has_value()) return std::nullopt;
   Case first = plain(c);
   Case second = first;
   for (std::size_t i = 0; i < c.problem.requests.size(); ++i) {
@@ -171,6 +171,9 @@ MaybeTwin chunk_split(const Case& c, const Backend& backend) {
   }
   return Twin{.left = {{plain(c), {}}}, .right = {{first, {}}, {second, {}}}};
 }
+
+MaybeTwin chunk_split(const Case& c, const Backend&) { return in_two_chunks(c, false); }
+MaybeTwin chunk_split_windowed(const Case& c, const Backend&) { return in_two_chunks(c, true); }
 
 // --- Two features that say the same ---
 
@@ -233,6 +236,7 @@ constexpr Relation relations[] = {
     {"thread_count", "one thread or three", thread_count},
     {"split_count", "one split of the keys or three", split_count},
     {"chunk_split", "new tokens in one call or in two", chunk_split},
+    {"chunk_split_windowed", "the same under a window", chunk_split_windowed},
     {"window_of_everything", "a window that covers everything is no window", window_of_everything},
     {"chain_mask", "the mask of a chain is causality", chain_mask},
     {"descale_moved_to_the_scale", "a factor 2 of k_descale is one of the scale",
