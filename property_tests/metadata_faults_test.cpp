@@ -23,6 +23,8 @@ const std::map<std::string, std::string> right_numbers = {
     {"req_to_token_int32", "wrong only on kernels that take its dtype into offsets"},
     {"kv_heads_expanded", "slow: the same keys are read once per query head"},
     {"no_split_kv", "slow: one program walks the whole context"},
+    {"window_beside_an_encoder",
+     "the scalar kernel's window moves the offset only where it is shorter than the request"},
     {"mla_last_page_len_of_sequence", "the scalar kernel reads no last page length of page size 1"},
     {"mla_kv_indptr_int64", "the scalar kernel reads arrays by their dtype, AITER's by int32"},
 };
