@@ -36,9 +36,7 @@ std::vector<const Backend*> list_of_all() {
   return list;
 }
 
-bool runs_only_when_named(const Backend* backend) {
-  return !backend->only_when_named().empty();
-}
+bool runs_only_when_named(const Backend* backend) { return !backend->only_when_named().empty(); }
 
 std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> parts;
