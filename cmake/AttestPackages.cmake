@@ -34,6 +34,12 @@ attest_package(CLI11 TARGET CLI11::CLI11 APT libcli11-dev
   REPOSITORY https://github.com/CLIUtils/CLI11.git
   COMMIT 70f8072f9dd2292fd0b9f9e5f58e279f60483ed3)  # 2.1.2
 find_package(Threads REQUIRED)
+# The fibers of the host engine for HIP kernels. Static, so that the binary needs no Boost where it runs.
+set(Boost_USE_STATIC_LIBS ON)
+find_package(Boost 1.74 COMPONENTS context)
+if(NOT TARGET Boost::context)
+  message(FATAL_ERROR "Boost.Context was not found. Install libboost-context-dev (scripts/setup.sh does).")
+endif()
 
 if(ATTEST_BUILD_TESTS)
   attest_package(GTest TARGET GTest::gtest APT "libgtest-dev libgmock-dev"

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache git libeigen3-dev libgtest-dev libgmock-dev librapidcheck-dev
-          libcli11-dev nlohmann-json3-dev)
+          libcli11-dev nlohmann-json3-dev libboost-context-dev)
 for argument in "$@"; do
   case "$argument" in
     --lint) packages+=(clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19) ;;

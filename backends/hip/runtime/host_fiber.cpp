@@ -1,0 +1,118 @@
+#include "backends/hip/runtime/host_fiber.hpp"
+
+#include <sanitizer/common_interface_defs.h>
+#include <sys/mman.h>
+
+#include <boost/context/detail/fcontext.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+// Null unless the program is linked with AddressSanitizer.
+#pragma weak __sanitizer_start_switch_fiber
+#pragma weak __sanitizer_finish_switch_fiber
+
+namespace attest::hip::host {
+namespace {
+
+namespace boost_context = boost::context::detail;
+
+constexpr std::size_t page = 4096;
+// A signal frame with AVX-512 state needs 3.4 KiB, one with AMX state some 11 KiB; unoptimised and
+// sanitized kernels have large frames. Untouched pages cost nothing.
+constexpr std::size_t stack_bytes = 128 * 1024;
+constexpr std::size_t stride = stack_bytes + page;
+
+/// Bounds of the thread's own stack, as AddressSanitizer told when the first fiber was entered.
+struct ThreadStack {
+  const void* bottom = nullptr;
+  std::size_t size = 0;
+};
+thread_local ThreadStack thread_stack;
+thread_local bool came_from_thread = false;
+
+void announce_switch(void** fake_stack, const Context& from, const Context& to) {
+  if (&__sanitizer_start_switch_fiber == nullptr) return;
+  came_from_thread = from.stack == nullptr;
+  const void* bottom = to.stack != nullptr ? to.stack->bottom : thread_stack.bottom;
+  const std::size_t size = to.stack != nullptr ? to.stack->size : thread_stack.size;
+  __sanitizer_start_switch_fiber(fake_stack, bottom, size);
+}
+
+void announce_arrival(void* fake_stack) {
+  if (&__sanitizer_finish_switch_fiber == nullptr) return;
+  ThreadStack previous;
+  __sanitizer_finish_switch_fiber(fake_stack, &previous.bottom, &previous.size);
+  if (came_from_thread) thread_stack = previous;
+}
+
+[[noreturn]] void throw_errno(const char* call, std::size_t bytes) {
+  throw std::system_error(
+      errno, std::generic_category(),
+      std::string(call) + " of " + std::to_string(bytes) + " bytes for fiber stacks");
+}
+
+/// Lies on the stack of whoever jumps; read at once by whoever lands.
+struct Jump {
+  Context* from = nullptr;  ///< null when that fiber is over
+  Context* to = nullptr;
+};
+
+Context& land(boost_context::transfer_t transfer) {
+  const Jump jump = *static_cast<const Jump*>(transfer.data);
+  if (jump.from != nullptr) jump.from->point = transfer.fctx;
+  return *jump.to;
+}
+
+[[noreturn]] void start(boost_context::transfer_t transfer) {
+  void (*const entry)() = land(transfer).entry;
+  announce_arrival(nullptr);
+  entry();
+  std::abort();  // an entry ends with leave()
+}
+
+}  // namespace
+
+FiberStacks::~FiberStacks() {
+  for (const Region& region : regions_) munmap(region.base, region.bytes);
+}
+
+void FiberStacks::reserve(std::size_t count) {
+  if (count <= stacks_.size()) return;
+  const std::size_t more = count - stacks_.size();
+  const std::size_t bytes = more * stride;
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (base == MAP_FAILED) throw_errno("mmap", bytes);
+  regions_.push_back({base, bytes});
+  for (std::size_t i = 0; i < more; ++i) {
+    std::byte* guard = static_cast<std::byte*>(base) + i * stride;
+    if (mprotect(guard, page, PROT_NONE) != 0) throw_errno("mprotect", page);
+    // Tops of stacks at one distance would share a few lines of the cache; so they are staggered.
+    const std::size_t colour = (stacks_.size() % 31) * 128;
+    stacks_.push_back({guard + page, stack_bytes - colour});
+  }
+}
+
+void prepare(Context& context, const FiberStacks::Stack& stack, void (*entry)()) {
+  context = {boost_context::make_fcontext(stack.top(), stack.size, start), entry, &stack};
+}
+
+void switch_context(Context& from, Context& to) {
+  Jump jump{&from, &to};
+  void* fake_stack = nullptr;
+  announce_switch(&fake_stack, from, to);
+  const boost_context::transfer_t transfer = boost_context::jump_fcontext(to.point, &jump);
+  land(transfer);
+  announce_arrival(fake_stack);
+}
+
+void leave(const Context& from, Context& to) {
+  Jump jump{nullptr, &to};
+  announce_switch(nullptr, from, to);
+  boost_context::jump_fcontext(to.point, &jump);
+  std::abort();
+}
+
+}  // namespace attest::hip::host
