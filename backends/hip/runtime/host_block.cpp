@@ -8,11 +8,6 @@
 namespace attest::hip::host {
 namespace {
 
-thread_local BlockRunner* running = nullptr;
-
-/// Thrown through the kernel's frames of a launch that has failed.
-struct Unwind {};
-
 /// splitmix64's step.
 std::uint64_t draw(std::uint64_t& state) {
   state += 0x9e3779b97f4a7c15U;
@@ -45,9 +40,8 @@ Index index_in(Extent extent, std::size_t linear) {
 
 }  // namespace
 
-BlockRunner& current_runner() {
-  if (running == nullptr) throw std::logic_error("a device function was called outside a kernel");
-  return *running;
+void BlockRunner::refuse_outside() {
+  throw std::logic_error("a device function was called outside a kernel");
 }
 
 void BlockRunner::run(const Launch& launch, const HostSettings& settings, Index block) {
@@ -85,13 +79,13 @@ void BlockRunner::begin(const Launch& launch, const HostSettings& settings, Inde
   ::blockIdx = block;
   ::blockDim = {launch.block.x, launch.block.y, launch.block.z};
   ::gridDim = {launch.grid.x, launch.grid.y, launch.grid.z};
-  running = this;
+  current_runner = this;
   order_is_set_ = false;
   start_waves();
 }
 
 void BlockRunner::end() {
-  running = nullptr;
+  current_runner = nullptr;
   const std::string damage = shared_.damage();
   if (!fault_ && !damage.empty()) {
     throw KernelFault(where() + ": wrote outside the dynamic shared memory, " + damage);
@@ -100,7 +94,7 @@ void BlockRunner::end() {
 }
 
 void BlockRunner::fiber_entry() {
-  BlockRunner& runner = *running;
+  BlockRunner& runner = *current_runner;
   runner.live();
   // live() has ended every handler, so nothing of this fiber's stack is needed any more.
   const Lane& self = *runner.current_;
@@ -140,13 +134,6 @@ Context& BlockRunner::next() {
     }
   }
   return thread_;
-}
-
-void BlockRunner::suspend() {
-  Lane& self = *current_;
-  Context& to = next();
-  if (&to != &self.context) switch_context(self.context, to);
-  if (unwinding_) throw Unwind{};
 }
 
 BlockRunner::Lane* BlockRunner::pick() {

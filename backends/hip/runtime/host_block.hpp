@@ -33,6 +33,9 @@ class BlockRunner {
   void join_wave(const char* name, WaveWork work, void* record, std::source_location site);
   [[noreturn]] void fail_reading_inactive(int lane, int other) const;
 
+  /// \throws std::logic_error outside a kernel.
+  static BlockRunner& current();
+
  private:
   enum class State : std::uint8_t { running, at_wave, at_barrier, done };
   struct Lane {
@@ -47,11 +50,12 @@ class BlockRunner {
 
   void begin(const Launch& launch, const HostSettings& settings, Index block);
   void end();
+  [[noreturn]] static void refuse_outside();
   static void fiber_entry();
   void live();
 
   // host_block.cpp: who runs next.
-  void suspend();
+  void suspend(State state, const char* name, std::source_location site);
   void enter(Lane& lane);
   Context& next();
   Lane* pick();
@@ -88,7 +92,40 @@ class BlockRunner {
   bool unwinding_ = false;
 };
 
-/// The runner whose fiber this is. \throws std::logic_error outside a kernel.
-BlockRunner& current_runner();
+/// The runner whose fiber this is; null outside a kernel.
+[[gnu::tls_model("initial-exec")]] constinit inline thread_local BlockRunner* current_runner =
+    nullptr;
+
+/// Thrown through the kernel's frames of a launch that has failed.
+struct Unwind {};
+
+// These are inlined so that nothing returns between a kernel's call and the switch: see jump().
+
+[[gnu::always_inline]] inline BlockRunner& BlockRunner::current() {
+  if (current_runner == nullptr) refuse_outside();
+  return *current_runner;
+}
+
+[[gnu::always_inline]] inline void BlockRunner::suspend(State state, const char* name,
+                                                        std::source_location site) {
+  Lane& self = *current_;
+  self.state = state;
+  self.waits_at = name;
+  self.site = site;
+  Context& to = next();
+  if (&to != &self.context) switch_context(self.context, to);
+  if (unwinding_) throw Unwind{};
+}
+
+[[gnu::always_inline]] inline void BlockRunner::wait_at_barrier(std::source_location site) {
+  suspend(State::at_barrier, "__syncthreads", site);
+}
+
+[[gnu::always_inline]] inline void BlockRunner::join_wave(const char* name, WaveWork work,
+                                                          void* record, std::source_location site) {
+  current_->work = work;
+  current_->record = record;
+  suspend(State::at_wave, name, site);
+}
 
 }  // namespace attest::hip::host

@@ -50,8 +50,9 @@ struct BlockOrder {
       first = blocks - 1;
       step = blocks - 1;
     } else if (order.kind == ThreadOrder::Kind::random) {
-      first = order.seed % blocks;
-      step = (order.seed / 7 + 1) % blocks;
+      const std::uint64_t mixed = (order.seed + 1) * 0x9e3779b97f4a7c15U;
+      first = (mixed >> 40) % blocks;
+      step = (mixed >> 8) % blocks;
       while (std::gcd(step, blocks) != 1) step = (step + 1) % blocks;
     }
   }

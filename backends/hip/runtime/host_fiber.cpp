@@ -1,6 +1,5 @@
 #include "backends/hip/runtime/host_fiber.hpp"
 
-#include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
 
 #include <boost/context/detail/fcontext.hpp>
@@ -8,10 +7,6 @@
 #include <cstdlib>
 #include <string>
 #include <system_error>
-
-// Null unless the program is linked with AddressSanitizer.
-#pragma weak __sanitizer_start_switch_fiber
-#pragma weak __sanitizer_finish_switch_fiber
 
 namespace attest::hip::host {
 namespace {
@@ -32,43 +27,16 @@ struct ThreadStack {
 thread_local ThreadStack thread_stack;
 thread_local bool came_from_thread = false;
 
-void announce_switch(void** fake_stack, const Context& from, const Context& to) {
-  if (&__sanitizer_start_switch_fiber == nullptr) return;
-  came_from_thread = from.stack == nullptr;
-  const void* bottom = to.stack != nullptr ? to.stack->bottom : thread_stack.bottom;
-  const std::size_t size = to.stack != nullptr ? to.stack->size : thread_stack.size;
-  __sanitizer_start_switch_fiber(fake_stack, bottom, size);
-}
-
-void announce_arrival(void* fake_stack) {
-  if (&__sanitizer_finish_switch_fiber == nullptr) return;
-  ThreadStack previous;
-  __sanitizer_finish_switch_fiber(fake_stack, &previous.bottom, &previous.size);
-  if (came_from_thread) thread_stack = previous;
-}
-
 [[noreturn]] void throw_errno(const char* call, std::size_t bytes) {
   throw std::system_error(
       errno, std::generic_category(),
       std::string(call) + " of " + std::to_string(bytes) + " bytes for fiber stacks");
 }
 
-/// Lies on the stack of whoever jumps; read at once by whoever lands.
-struct Jump {
-  Context* from = nullptr;  ///< null when that fiber is over
-  Context* to = nullptr;
-};
-
-Context& land(boost_context::transfer_t transfer) {
-  const Jump jump = *static_cast<const Jump*>(transfer.data);
-  if (jump.from != nullptr) jump.from->point = transfer.fctx;
-  return *jump.to;
-}
-
-[[noreturn]] void start(boost_context::transfer_t transfer) {
-  void (*const entry)() = land(transfer).entry;
-  announce_arrival(nullptr);
-  entry();
+[[noreturn]] void start(boost_context::transfer_t landed) {
+  if (last_jump.from != nullptr) last_jump.from->point = landed.fctx;
+  if (SanitizerNotes::active()) SanitizerNotes::after(nullptr);
+  last_jump.to->entry();
   std::abort();  // an entry ends with leave()
 }
 
@@ -99,20 +67,24 @@ void prepare(Context& context, const FiberStacks::Stack& stack, void (*entry)())
   context = {boost_context::make_fcontext(stack.top(), stack.size, start), entry, &stack};
 }
 
-void switch_context(Context& from, Context& to) {
-  Jump jump{&from, &to};
-  void* fake_stack = nullptr;
-  announce_switch(&fake_stack, from, to);
-  const boost_context::transfer_t transfer = boost_context::jump_fcontext(to.point, &jump);
-  land(transfer);
-  announce_arrival(fake_stack);
+void leave(const Context& from, Context& to) {
+  last_jump = {nullptr, &to};
+  if (SanitizerNotes::active()) SanitizerNotes::before(nullptr, from, to);
+  boost_context::jump_fcontext(to.point, nullptr);
+  std::abort();
 }
 
-void leave(const Context& from, Context& to) {
-  Jump jump{nullptr, &to};
-  announce_switch(nullptr, from, to);
-  boost_context::jump_fcontext(to.point, &jump);
-  std::abort();
+void SanitizerNotes::before(void** fake_stack, const Context& from, const Context& to) {
+  came_from_thread = from.stack == nullptr;
+  const void* bottom = to.stack != nullptr ? to.stack->bottom : thread_stack.bottom;
+  const std::size_t size = to.stack != nullptr ? to.stack->size : thread_stack.size;
+  __sanitizer_start_switch_fiber(fake_stack, bottom, size);
+}
+
+void SanitizerNotes::after(void* fake_stack) {
+  ThreadStack previous;
+  __sanitizer_finish_switch_fiber(fake_stack, &previous.bottom, &previous.size);
+  if (came_from_thread) thread_stack = previous;
 }
 
 }  // namespace attest::hip::host

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -16,6 +17,7 @@ std::string text(Index index) {
 bool same(const char* a, const char* b) { return a == b || std::strcmp(a, b) == 0; }
 
 bool same(const std::source_location& a, const std::source_location& b) {
+  if (std::memcmp(&a, &b, sizeof a) == 0) return true;
   return a.line() == b.line() && a.column() == b.column() && same(a.file_name(), b.file_name()) &&
          same(a.function_name(), b.function_name());
 }
@@ -26,24 +28,6 @@ std::string text(const std::source_location& site) {
 }
 
 }  // namespace
-
-void BlockRunner::wait_at_barrier(std::source_location site) {
-  current_->state = State::at_barrier;
-  current_->waits_at = "__syncthreads";
-  current_->site = site;
-  suspend();
-}
-
-void BlockRunner::join_wave(const char* name, WaveWork work, void* record,
-                            std::source_location site) {
-  Lane& self = *current_;
-  self.state = State::at_wave;
-  self.waits_at = name;
-  self.site = site;
-  self.work = work;
-  self.record = record;
-  suspend();
-}
 
 bool BlockRunner::do_wave_work() {
   bool any = false;
@@ -81,9 +65,9 @@ void BlockRunner::check_whole(const Lane& first, std::size_t members) const {
     if (records_[i] == nullptr) elsewhere = &wave_[i];
   }
   if (members == living) return;
-  throw KernelFault(where() + ": " + std::to_string(members) + " of the wave's " +
-                    std::to_string(living) + " living lanes " + what_it_does(first) + " with " +
-                    thread(first) + ", but " + thread(*elsewhere) + " " + what_it_does(*elsewhere));
+  throw KernelFault(where() + ": " + thread(first) + " " + what_it_does(first) + " with " +
+                    std::to_string(members) + " of the wave's " + std::to_string(living) +
+                    " living lanes, but " + thread(*elsewhere) + " " + what_it_does(*elsewhere));
 }
 
 void BlockRunner::fail_reading_inactive(int lane, int other) const {
@@ -100,19 +84,17 @@ void BlockRunner::fail_reading_inactive(int lane, int other) const {
 }
 
 bool BlockRunner::open_barrier() {
-  const Lane* waiting = nullptr;
+  const auto waits = [](const Lane& lane) { return lane.state == State::at_barrier; };
+  const auto waiting = std::find_if(lanes_.begin(), lanes_.end(), waits);
+  if (waiting == lanes_.end()) return false;
   for (const Lane& lane : lanes_) {
-    if (lane.state == State::at_barrier && waiting == nullptr) waiting = &lane;
-  }
-  if (waiting == nullptr) return false;
-  for (Lane& lane : lanes_) {
     const bool gone = lane.state == State::done;
-    if (gone && settings_->early_exit) continue;
-    if (gone || !same(lane.site, waiting->site)) {
-      throw KernelFault(where() + ": " + thread(*waiting) + " " + what_it_does(*waiting) +
-                        ", but " + thread(lane) + " " + what_it_does(lane));
-    }
-    lane.state = State::running;
+    if (gone ? settings_->early_exit : same(lane.site, waiting->site)) continue;
+    throw KernelFault(where() + ": " + thread(*waiting) + " " + what_it_does(*waiting) + ", but " +
+                      thread(lane) + " " + what_it_does(lane));
+  }
+  for (Lane& lane : lanes_) {
+    if (waits(lane)) lane.state = State::running;
   }
   return true;
 }

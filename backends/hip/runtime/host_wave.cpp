@@ -70,18 +70,18 @@ constexpr const char* shuffle_names[] = {"__shfl", "__shfl_xor", "__shfl_down", 
 }  // namespace
 
 void WaveGroup::fail_reading_inactive(int lane, int other) const {
-  current_runner().fail_reading_inactive(lane, other);
+  BlockRunner::current().fail_reading_inactive(lane, other);
 }
 
 void join_wave(const char* name, WaveWork work, void* record, std::source_location site) {
-  current_runner().join_wave(name, work, record, site);
+  BlockRunner::current().join_wave(name, work, record, site);
 }
 
-void wait_at_barrier(std::source_location site) { current_runner().wait_at_barrier(site); }
+void wait_at_barrier(std::source_location site) { BlockRunner::current().wait_at_barrier(site); }
 
 Votes vote(const char* name, int predicate, std::source_location site) {
   VoteRecord record{predicate, {}};
-  join_wave(name, count_votes, &record, site);
+  BlockRunner::current().join_wave(name, count_votes, &record, site);
   return record.votes;
 }
 
@@ -89,7 +89,8 @@ std::uint64_t shuffle_bits(Shuffle kind, std::uint64_t bits, int operand, int wi
                            std::source_location site) {
   const int segment = width == 0 ? static_cast<int>(current_thread.wave_size) : width;
   ShuffleRecord record{kind, operand, segment, bits, 0};
-  join_wave(shuffle_names[static_cast<std::size_t>(kind)], exchange, &record, site);
+  BlockRunner::current().join_wave(shuffle_names[static_cast<std::size_t>(kind)], exchange, &record,
+                                   site);
   return record.result;
 }
 

@@ -24,7 +24,7 @@ template <class Args>
 struct Kernel {
   using Entry = void (*)(Args);
   Entry entry = nullptr;
-  std::string_view name;  ///< "attest::hip::split<128>": for error messages
+  std::string_view name;  ///< "split_kernel<128>": for error messages
 };
 
 /// The `E` of the one template argument `E` in what a compiler prints for a function.
@@ -35,7 +35,10 @@ constexpr std::string_view argument_in(std::string_view printed) {
   if (printed.starts_with('&')) printed.remove_prefix(1);
   const std::size_t semicolon = printed.find(';');  // g++ goes on with the return type
   printed = printed.substr(0, semicolon == std::string_view::npos ? printed.size() - 1 : semicolon);
-  return printed;
+  // Kernels live in an anonymous namespace, which each compiler writes its own way.
+  const std::string_view unspecialised = printed.substr(0, printed.find('<'));
+  const std::size_t scope = unspecialised.rfind("::");
+  return scope == std::string_view::npos ? printed : printed.substr(scope + 2);
 }
 
 template <auto Entry>
