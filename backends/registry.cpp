@@ -7,6 +7,7 @@
 #include "backends/amx/amx_backend.hpp"
 #include "backends/faulty/amx_faults.hpp"
 #include "backends/faulty/faults.hpp"
+#include "backends/hip/hip_backend.hpp"
 #include "backends/scalar/scalar_backend.hpp"
 
 namespace attest {
@@ -30,6 +31,10 @@ std::vector<const Backend*> list_of_all() {
     for (const Signature signature : {Signature::extend, Signature::decode}) {
       list.push_back(new amx::AmxBackend(signature, engine));
     }
+  }
+  for (const Signature signature : {Signature::unified, Signature::mla_decode}) {
+    static const std::shared_ptr<const hip::Engine> host = hip::host_engine(32);
+    list.push_back(new hip::HipBackend("hip", signature, host));
   }
   for (const ScalarBackend& faulty : faulty_backends()) list.push_back(&faulty);
   for (const Backend* faulty : faulty_amx_backends()) list.push_back(faulty);

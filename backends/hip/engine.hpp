@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backends/backend.hpp"
+#include "backends/hip/kernels/paged_launch.hpp"
+#include "backends/hip/runtime/launch_types.hpp"
+#include "memory/kv_pool.hpp"
+
+namespace attest::hip {
+
+/// The memory and stream of one launch on one engine. What it hands out lives as long as it does.
+class LaunchSession {
+ public:
+  virtual ~LaunchSession() = default;
+  /// The bytes as the kernel reads them. `bytes` must stay alive.
+  virtual const void* input(std::span<const std::byte> bytes) = 0;
+  /// Element 0 of a pool; everything the kernel may reach around it holds the pool's bytes.
+  virtual const void* pool(const KvPool& pool) = 0;
+  /// Starts as the bytes given, and is copied back to them by finish().
+  virtual void* output(std::span<std::byte> bytes) = 0;
+  /// Memory that no kernel has written: NaN.
+  virtual void* scratch(std::size_t bytes) = 0;
+  virtual Stream stream() = 0;
+  /// Waits for the launches and copies outputs back. \throws BackendError naming what failed.
+  virtual void finish() = 0;
+};
+
+/// One way to run the kernels.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual std::string_view name() const = 0;  ///< "host", "cuda", "rocm"
+  virtual std::string_view says() const = 0;
+  /// Whether a fault of the kernel can take the process down.
+  virtual bool isolate() const = 0;
+  virtual Answer available() const = 0;
+  virtual PagedKernels kernels() const = 0;
+  /// What the choice of a form reckons with.
+  virtual int multiprocessors(int device) const = 0;
+  /// "host wave 32", "NVIDIA H200 (cuda, sm_90)".
+  virtual std::string label(int device) const = 0;
+  virtual std::unique_ptr<LaunchSession> session(const RunOptions& options) const = 0;
+};
+
+/// Fibers on this machine's CPU. `wave_size`: 32 or 64 lanes.
+std::unique_ptr<Engine> host_engine(int wave_size);
+
+}  // namespace attest::hip

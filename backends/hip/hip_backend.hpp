@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backends/backend.hpp"
+#include "backends/hip/engine.hpp"
+#include "backends/hip/route.hpp"
+
+namespace attest::hip {
+
+/// Our paged attention kernel behind one signature (unified or mla_decode) on one engine.
+class HipBackend final : public Backend {
+ public:
+  /// `implementation`: the part of the name before the signature. `kernels`: other ones than the
+  /// engine's own (deliberate faults), with the form that shows them.
+  HipBackend(std::string_view implementation, Signature signature,
+             std::shared_ptr<const Engine> engine);
+
+  std::string_view name() const override { return name_; }
+  std::string_view says() const override { return says_; }
+  const Capabilities& capabilities() const override { return capabilities_; }
+  const NumericsProfile& profile() const override { return *profile_; }
+  Answer available() const override { return engine_->available(); }
+  Answer supports(const Call& call) const override;
+  RunResult run(const Call& call, const TensorSource& source,
+                const RunOptions& options) const override;
+
+ private:
+  std::string name_, says_;
+  std::shared_ptr<const Engine> engine_;
+  Capabilities capabilities_;
+  const NumericsProfile* profile_;
+};
+
+/// The route that `options` force, or else the one chosen from `input`.
+/// \throws std::invalid_argument for a form that does not exist.
+Route route_of(const RouteInput& input, const RunOptions& options);
+
+}  // namespace attest::hip

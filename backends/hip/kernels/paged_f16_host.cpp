@@ -1,0 +1,10 @@
+#include "backends/hip/kernels/engine_launches.hpp"
+#include "backends/hip/kernels/launch_paged.hpp"
+
+namespace attest::hip {
+
+void paged_f16_on_host(Stream stream, const PagedArgs& args, int row_groups) {
+  launch_paged<Fp16>(stream, args, row_groups);
+}
+
+}  // namespace attest::hip

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "backends/hip/kernels/paged_args.hpp"
+#include "backends/hip/runtime/launch_types.hpp"
+
+namespace attest::hip {
+
+/// Starts the attention kernel (and with several splits the reduction) for q of one computing type,
+/// on `stream`. \param row_groups 1, 2 or 4: 16, 32 or 64 packed rows a block.
+/// \throws what launch() throws; std::invalid_argument for head sizes above largest_head_dim.
+using PagedLaunch = void (*)(Stream stream, const PagedArgs& args, int row_groups);
+
+/// The launches of one engine. fp8 q computes in bf16.
+struct PagedKernels {
+  PagedLaunch bf16 = nullptr, f16 = nullptr, f32 = nullptr;
+  /// One latent pool: K rows of up to 576 elements whose first v_head_dim are V; bf16 and f16.
+  PagedLaunch latent_bf16 = nullptr, latent_f16 = nullptr;
+};
+
+inline constexpr int largest_head_dim = 256;
+inline constexpr int largest_latent_dim = 576;
+
+// One per engine; which of them exist depends on ATTEST_HIP.
+PagedKernels paged_kernels_on_host();
+PagedKernels paged_kernels_on_cuda();
+PagedKernels paged_kernels_on_rocm();
+
+}  // namespace attest::hip

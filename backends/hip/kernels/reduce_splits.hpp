@@ -1,0 +1,129 @@
+#pragma once
+
+#include "backends/hip/kernels/write_row.hpp"
+
+namespace attest::hip {
+
+inline constexpr int reduce_threads = 128;
+inline constexpr int reduce_lanes = 32;
+inline constexpr int reduce_columns = 256;  ///< of one block
+inline constexpr int largest_split_count = 128;
+
+struct ReduceShared {
+  float maxima[largest_split_count];
+  float sums[largest_split_count];
+  float weights[largest_split_count];
+  float parts[reduce_threads / reduce_lanes][reduce_columns];
+};
+
+/// Whether some request has the row: the others must stay as they are.
+__device__ inline bool row_is_covered(const PagedArgs& args, std::int64_t row) {
+  return row >= first_row_of(args, 0) && row < first_row_of(args, args.batch);
+}
+
+/// Merges the splits of one row and head.
+template <PlantedFault fault>
+class SplitReduction {
+ public:
+  __device__ SplitReduction(const PagedArgs& args, std::int64_t row, std::int32_t head,
+                            ReduceShared& shared)
+      : args_(args),
+        row_(row),
+        head_(head),
+        shared_(shared),
+        first_part_(part_of(args, row, head, 0)) {}
+
+  /// \param first_column  of at most reduce_columns.
+  __device__ void run(int first_column) {
+    RowStats stats = weigh();
+    const int left = args_.v_head_dim - first_column;
+    const int columns = left < reduce_columns ? left : reduce_columns;
+    add_parts(first_column, columns);
+    if (adds_sink()) stats.add_sink(args_.sinks[head_]);
+    const float whole = stats.normaliser() * factor(args_.v_descale);
+    const std::int64_t to = row_ * args_.out.row_stride + head_ * args_.out.head_stride;
+    for (int d = thread(); d < columns; d += reduce_threads) {
+      float value = 0;
+      unrolled<quarters>([&](auto q) { value += shared_.parts[q][d]; });
+      write_out(args_, to + first_column + d, value * whole);
+    }
+    if (thread() == 0 && first_column == 0) write_lse(args_, row_, head_, stats);
+  }
+
+ private:
+  static constexpr int quarters = reduce_threads / reduce_lanes;
+
+  /// The row's statistics; every thread comes to the same ones.
+  __device__ RowStats weigh() {
+    for (int s = thread(); s < splits(); s += reduce_threads) {
+      shared_.maxima[s] = args_.part_stats[2 * (first_part_ + s)];
+      shared_.sums[s] = args_.part_stats[2 * (first_part_ + s) + 1];
+    }
+    __syncthreads();
+    RowStats stats;
+    for (int s = 0; s < splits(); ++s) stats.maximum = fmaxf(stats.maximum, shared_.maxima[s]);
+    for (int s = thread(); s < splits(); s += reduce_threads) {
+      const bool rescaled = fault != PlantedFault::splits_not_rescaled;
+      shared_.weights[s] = rescaled ? weight_of(shared_.maxima[s], stats.maximum) : 1.0F;
+    }
+    __syncthreads();
+    for (int s = 0; s < splits(); ++s) stats.sum += shared_.sums[s] * shared_.weights[s];
+    return stats;
+  }
+
+  /// Each quarter of the block adds every fourth split: the same order in every run.
+  __device__ void add_parts(int first_column, int columns) {
+    constexpr int each = reduce_columns / reduce_lanes;
+    const int quarter = thread() / reduce_lanes;
+    const int lane = thread() % reduce_lanes;
+    float sum[each] = {};
+    for (int s = quarter; s < splits(); s += quarters) {
+      if (shared_.sums[s] == 0) continue;  // a split without keys
+      const float weight = shared_.weights[s];
+      const float* const part =
+          args_.part_out + (first_part_ + s) * args_.v_head_dim + first_column + lane;
+      unrolled<each>([&](auto i) {
+        if (lane + i * reduce_lanes < columns) sum[i] += weight * part[i * reduce_lanes];
+      });
+    }
+    unrolled<each>([&](auto i) { shared_.parts[quarter][lane + i * reduce_lanes] = sum[i]; });
+    __syncthreads();
+  }
+
+  __device__ int splits() const {
+    return args_.splits - (fault == PlantedFault::last_split_dropped ? 1 : 0);
+  }
+  __device__ bool adds_sink() const {
+    return args_.sinks != nullptr && fault != PlantedFault::sink_missing &&
+           fault != PlantedFault::sink_in_every_split;
+  }
+  __device__ static int thread() { return static_cast<int>(threadIdx.x); }
+
+  const PagedArgs& args_;
+  std::int64_t row_;
+  std::int32_t head_;
+  ReduceShared& shared_;
+  std::int64_t first_part_;
+};
+
+namespace {
+
+/// Grid: (rows, q heads, chunks of 256 columns); block: reduce_threads; shared memory:
+/// ReduceShared.
+template <PlantedFault fault>
+__global__ void __launch_bounds__(reduce_threads) reduce_splits(PagedArgs args) {
+  const std::int64_t row = blockIdx.x;
+  const auto head = static_cast<std::int32_t>(blockIdx.y);
+  if (row_is_covered(args, row)) {
+    SplitReduction<fault> reduction(args, row, head, *dynamic_shared<ReduceShared>());
+    reduction.run(static_cast<int>(blockIdx.z) * reduce_columns);
+  } else if (fault == PlantedFault::padding_rows_written) {
+    const std::int64_t to = row * args.out.row_stride + head * args.out.head_stride;
+    for (auto d = threadIdx.x; d < static_cast<unsigned>(args.v_head_dim); d += reduce_threads) {
+      write_out(args, to + d, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attest::hip
