@@ -9,9 +9,6 @@
 #include "backends/hip/runtime/device_error.hpp"
 #include "backends/hip/runtime/launch_types.hpp"
 #include "backends/hip/runtime/qualifiers.hpp"
-#if !__has_include(<hip/hip_runtime.h>)
-#include "backends/hip/runtime/kernel_amdgcn.hpp"
-#endif
 
 namespace attest::hip::inline on_rocm {
 

@@ -20,6 +20,7 @@
 #define __shared__ __attribute__((shared))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+#include "backends/hip/runtime/amdgcn_builtins.hpp"
 #endif
 #else
 // NOLINTBEGIN(bugprone-reserved-identifier): HIP chose these names.
