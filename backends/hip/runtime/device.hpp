@@ -35,8 +35,10 @@ class DeviceRuntime {
   /// What this binary holds code for: "sm_80 sm_90", "gfx90a gfx942".
   virtual std::string_view architectures() const = 0;
 
-  /// Empty when there is none; says nothing about why.
+  /// Empty when there is none, whatever the reason.
   virtual std::vector<DeviceInfo> devices() const = 0;
+  /// What the driver answers when asked for the number of devices: "cudaErrorNoDevice (no ...)".
+  virtual std::string count_error() const = 0;
   /// Whether device `index` runs a kernel of this binary, tried once per process; else the reason:
   /// no device, no permission, no driver, no code for this architecture, a failed launch.
   virtual Answer usable(int index) const = 0;

@@ -53,7 +53,8 @@ template <int n>
 __global__ void named_kernel(Nothing) {}
 
 TEST(HostEngine, KnowsAKernelByItsName) {
-  EXPECT_THAT(std::string(kernel<named_kernel<3>>.name), HasSubstr("named_kernel"));  // clang leaves <3> out
+  EXPECT_THAT(std::string(kernel<named_kernel<3>>.name),
+              HasSubstr("named_kernel"));  // clang leaves <3> out
   EXPECT_EQ(kernel<named_kernel<3>>.name.find('&'), std::string_view::npos);
 }
 

@@ -1,0 +1,7 @@
+#include "backends/hip/runtime/fill_kernel.hpp"
+
+namespace attest::hip {
+
+void fill_on_rocm(Stream stream, const FillCall& call) { launch_fill(stream, call); }
+
+}  // namespace attest::hip
