@@ -68,10 +68,10 @@ __global__ void visit_kernel(Visit args) {
 }
 
 TEST(HostEngine, VisitsEveryThreadOfEveryBlockOnce) {
-  constexpr Extent grid{3, 2, 2};
+  constexpr Extent grid{3, 2, 4};
   constexpr Extent block{5, 3, 2};
   for (const HostSettings& settings : every_way()) {
-    std::vector<unsigned> seen(12 * 30);
+    std::vector<unsigned> seen(24 * 30);
     launch(kernel<visit_kernel>, grid, block, 0, host_stream(settings), {seen.data()});
     for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], 1 + i % 30);
   }
@@ -139,6 +139,22 @@ TEST(HostEngine, ThreadOrdersReachTheBlocksToo) {
     const HostSettings settings{.order = thread_order(order), .threads = 1};
     launch(kernel<order_kernel>, {9}, {1}, 0, host_stream(settings), {seen.data()});
     orders.insert(seen);
+  }
+  EXPECT_EQ(orders.size(), 4U);
+}
+
+__global__ void arrival_kernel(Visit args) { args.seen[args.seen[128]++] = threadIdx.x; }
+
+TEST(HostEngine, ThreadOrdersDifferWithinAWaveAndBetweenWaves) {
+  std::set<std::vector<unsigned>> orders;
+  for (const char* order : {"forward", "reverse", "random:1", "random:2"}) {
+    std::vector<unsigned> seen(129);
+    const HostSettings settings{.order = thread_order(order)};
+    launch(kernel<arrival_kernel>, {1}, {128}, 0, host_stream(settings), {seen.data()});
+    orders.insert(seen);
+    EXPECT_EQ(std::set<unsigned>(seen.begin(), seen.end() - 1).size(), 128U);
+    if (std::string_view(order) == "forward") EXPECT_EQ(seen[0], 0U);
+    if (std::string_view(order) == "reverse") EXPECT_EQ(seen[0], 127U);
   }
   EXPECT_EQ(orders.size(), 4U);
 }
