@@ -8,6 +8,7 @@
 #include "backends/faulty/amx_faults.hpp"
 #include "backends/faulty/faults.hpp"
 #include "backends/hip/hip_backend.hpp"
+#include "backends/hip/planted_faults.hpp"
 #include "backends/scalar/scalar_backend.hpp"
 
 namespace attest {
@@ -32,12 +33,16 @@ std::vector<const Backend*> list_of_all() {
       list.push_back(new amx::AmxBackend(signature, engine));
     }
   }
-  for (const Signature signature : {Signature::unified, Signature::mla_decode}) {
-    static const std::shared_ptr<const hip::Engine> host = hip::host_engine(32);
-    list.push_back(new hip::HipBackend("hip", signature, host));
+  const std::shared_ptr<const hip::Engine> engines[] = {
+      hip::host_engine(32), hip::device_engine("cuda"), hip::device_engine("rocm")};
+  for (const auto& hip_engine : engines) {
+    for (const Signature signature : {Signature::unified, Signature::mla_decode}) {
+      list.push_back(new hip::HipBackend("hip", signature, hip_engine));
+    }
   }
   for (const ScalarBackend& faulty : faulty_backends()) list.push_back(&faulty);
   for (const Backend* faulty : faulty_amx_backends()) list.push_back(faulty);
+  for (auto& faulty : hip::faulty_hip_backends()) list.push_back(faulty.release());
   return list;
 }
 

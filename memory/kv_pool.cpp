@@ -98,6 +98,33 @@ bool KvPool::writable(std::int64_t offset, std::int64_t bytes) const {
   });
 }
 
+std::vector<PoolBytes> KvPool::contents() const {
+  const State& s = *state_;
+  std::vector<PoolBytes> list;
+  for (const ByteRange& range : s.memory->writable()) {
+    ByteRange kept = range;
+    if (s.memory->sparse()) {
+      kept.begin = std::max<std::int64_t>(kept.begin, 0);
+      kept.end = std::min(kept.end, span_bytes());
+    }
+    if (kept.begin < kept.end) list.push_back({kept.begin, s.bytes(kept)});
+  }
+  return list;
+}
+
+std::uint32_t KvPool::background() const {
+  const Dtype dtype = state_->contents.layout().dtype;
+  const std::uint32_t bits = poison_bits(dtype, state_->poison, Region::unreferenced);
+  switch (size_bytes(dtype)) {
+    case 1:
+      return bits * 0x01010101U;
+    case 2:
+      return bits * 0x00010001U;
+    default:
+      return bits;
+  }
+}
+
 std::optional<std::string> KvPool::damage(std::span<const std::int64_t> written_slots) const {
   const State& s = *state_;
   const std::vector<ByteRange> written = s.rows_of(written_slots);

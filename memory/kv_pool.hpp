@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "contracts/call.hpp"
 #include "memory/tensor_source.hpp"
@@ -21,6 +22,12 @@ enum class Stored { committed, committed_and_new };
 
 /// Pools up to this span are plain memory.
 inline constexpr std::int64_t largest_dense_pool = std::int64_t{64} << 20;
+
+/// `bytes.size()` bytes of a pool, the first at `offset` from its base.
+struct PoolBytes {
+  std::int64_t offset = 0;
+  std::span<const std::byte> bytes;
+};
 
 /// One K or V pool on the host, as a kernel sees it: referenced slots hold their content, every
 /// other byte holds poison (memory/poison.hpp). Pools up to 64 MiB are plain memory with a page of
@@ -52,6 +59,14 @@ class KvPool {
   /// Whether bytes [offset, offset + bytes) from base() can be written: a store elsewhere in a
   /// sparse pool kills the process, as it may on a device.
   bool writable(std::int64_t offset, std::int64_t bytes) const;
+
+  /// What an engine with memory of its own copies: ascending byte ranges from base(). The bytes of
+  /// [0, span_bytes()) outside them repeat background(). Plain memory is one range, margins
+  /// included; of sparse memory what lies in front of the base is left out.
+  std::vector<PoolBytes> contents() const;
+  /// Four bytes of the poison between, in memory order; 16-bit patterns twice, 8-bit ones four
+  /// times.
+  std::uint32_t background() const;
 
   /// First changed byte outside `written_slots`, in words, or nothing. Sparse pools check their
   /// referenced pages (the rest is read-only).

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backends/backend.hpp"
 #include "backends/hip/kernels/paged_launch.hpp"
@@ -25,9 +27,11 @@ class LaunchSession {
   virtual void* output(std::span<std::byte> bytes) = 0;
   /// Memory that no kernel has written: NaN.
   virtual void* scratch(std::size_t bytes) = 0;
-  virtual Stream stream() = 0;
-  /// Waits for the launches and copies outputs back. \throws BackendError naming what failed.
-  virtual void finish() = 0;
+  /// Calls `launches` with the session's stream, or captures what they do and replays it.
+  virtual void run(const std::function<void(Stream)>& launches) = 0;
+  /// Waits for the launches and copies outputs back. \returns what they left outside the outputs.
+  /// \throws DeviceError naming what failed, a fault of the kernel included.
+  virtual std::vector<std::string> finish() = 0;
 };
 
 /// One way to run the kernels.
@@ -49,5 +53,7 @@ class Engine {
 
 /// Fibers on this machine's CPU. `wave_size`: 32 or 64 lanes.
 std::unique_ptr<Engine> host_engine(int wave_size);
+/// GPUs of one vendor: "cuda" or "rocm". Unavailable where ATTEST_HIP left the engine out.
+std::unique_ptr<Engine> device_engine(std::string_view name);
 
 }  // namespace attest::hip

@@ -27,15 +27,20 @@ Capabilities capabilities_of(Signature signature, const Engine& engine) {
 
 template <class CallType>
 RunResult launch(const CallType& call, const TensorSource& source, const RunOptions& options,
-                 const Engine& engine) {
+                 const Engine& engine, const KernelVariant& variant) {
   check_call(call);
   RunResult result;
   const std::unique_ptr<LaunchSession> session = engine.session(options);
   PagedCall paged(call, source, options, *session);
   RouteInput input = paged.route_input();
   input.multiprocessors = engine.multiprocessors(options.device);
-  const Route route = route_of(input, options);
-  paged.run(engine.kernels(), route);
+  Route route = route_of(input, options);
+  PagedKernels kernels = engine.kernels();
+  if (variant.launch != nullptr) {
+    kernels = {.bf16 = variant.launch};
+    if (options.kv_splits == 0 && options.form.empty()) route.splits = variant.splits;
+  }
+  paged.run(kernels, route);
   paged.collect(result);
   result.form = route.form();
   result.lints = rows_left_out(call);
@@ -60,13 +65,18 @@ Route route_of(const RouteInput& input, const RunOptions& options) {
 }
 
 HipBackend::HipBackend(std::string_view implementation, Signature signature,
-                       std::shared_ptr<const Engine> engine)
+                       std::shared_ptr<const Engine> engine, KernelVariant variant)
     : name_(std::string(implementation) + "." + std::string(attest::name(signature)) + "@" +
             std::string(engine->name())),
       says_("our HIP kernel, " + std::string(engine->says())),
       engine_(std::move(engine)),
+      variant_(std::move(variant)),
       capabilities_(capabilities_of(signature, *engine_)),
-      profile_(&built_in_profile("hip." + std::string(attest::name(signature)), "any")) {}
+      profile_(&built_in_profile("hip." + std::string(attest::name(signature)), "any")) {
+  if (variant_.launch == nullptr) return;
+  says_ = variant_.says;
+  capabilities_.q_dtypes = capabilities_.kv_dtypes = {Dtype::bf16};
+}
 
 Answer HipBackend::supports(const Call& call) const {
   if (Answer answer = addressable(call, capabilities_); !answer) return answer;
@@ -82,8 +92,9 @@ RunResult HipBackend::run(const Call& call, const TensorSource& source,
   RunResult result;
   try {
     const auto* const unified = std::get_if<UnifiedCall>(&call);
-    result = unified != nullptr ? launch(*unified, source, options, *engine_)
-                                : launch(std::get<MlaDecodeCall>(call), source, options, *engine_);
+    result = unified != nullptr
+                 ? launch(*unified, source, options, *engine_, variant_)
+                 : launch(std::get<MlaDecodeCall>(call), source, options, *engine_, variant_);
   } catch (const Refusal& refusal) {
     result.raised = refusal.what();
   } catch (const host::KernelFault& fault) {

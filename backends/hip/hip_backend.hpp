@@ -9,13 +9,19 @@
 
 namespace attest::hip {
 
+/// Another kernel than the engine's own: a planted fault, bf16 only.
+struct KernelVariant {
+  PagedLaunch launch = nullptr;
+  int splits = 0;  ///< unless the run forces another count; 0 = as for the honest kernel
+  std::string says;
+};
+
 /// Our paged attention kernel behind one signature (unified or mla_decode) on one engine.
 class HipBackend final : public Backend {
  public:
-  /// `implementation`: the part of the name before the signature. `kernels`: other ones than the
-  /// engine's own (deliberate faults), with the form that shows them.
+  /// `implementation`: the part of the name before the signature.
   HipBackend(std::string_view implementation, Signature signature,
-             std::shared_ptr<const Engine> engine);
+             std::shared_ptr<const Engine> engine, KernelVariant variant = {});
 
   std::string_view name() const override { return name_; }
   std::string_view says() const override { return says_; }
@@ -29,6 +35,7 @@ class HipBackend final : public Backend {
  private:
   std::string name_, says_;
   std::shared_ptr<const Engine> engine_;
+  KernelVariant variant_;
   Capabilities capabilities_;
   const NumericsProfile* profile_;
 };

@@ -22,8 +22,10 @@ class HostSession final : public LaunchSession {
     scratch_.emplace_back(bytes, std::byte{0xff});  // a NaN in every format but e4m3fnuz
     return scratch_.back().data();
   }
-  Stream stream() override { return host::host_stream(settings_); }
-  void finish() override {}
+  void run(const std::function<void(Stream)>& launches) override {
+    launches(host::host_stream(settings_));
+  }
+  std::vector<std::string> finish() override { return {}; }
 
  private:
   host::HostSettings settings_;

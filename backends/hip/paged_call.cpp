@@ -206,9 +206,9 @@ void PagedCall::run(const PagedKernels& kernels, const Route& route) {
   if (args_.q_format == Format::f16) launch = latent_ ? kernels.latent_f16 : kernels.f16;
   if (args_.q_format == Format::f32) launch = kernels.f32;
   if (args_.total_rows > 0 && args_.batch > 0) {
-    launch(session_.stream(), args_, route.row_groups);
+    session_.run([&](Stream stream) { launch(stream, args_, route.row_groups); });
   }
-  session_.finish();
+  damage_ = session_.finish();
 }
 
 void PagedCall::collect(RunResult& result) const {
@@ -222,6 +222,7 @@ void PagedCall::collect(RunResult& result) const {
   result.counters["kv_bytes_minimum"] =
       keys_ * row * (args_.k.head_stride == 0 ? 1 : args_.num_kv_heads);
   result.counters["launches"] = args_.splits > 1 ? 2 : 1;
+  result.damage = damage_;
   add_damage("q: ", q_.damage(), result);
   add_damage("out: ", output_damage(out_, out_meta_, sentinel_), result);
   if (sinks_) add_damage("sinks: ", sinks_->damage(), result);

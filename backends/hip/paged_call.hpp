@@ -50,6 +50,7 @@ class PagedCall {
   PagedArgs args_;
   RouteInput route_input_;
   std::int64_t keys_ = 0;  ///< of all requests
+  std::vector<std::string> damage_;
 };
 
 }  // namespace attest::hip

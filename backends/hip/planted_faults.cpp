@@ -1,0 +1,93 @@
+#include "backends/hip/planted_faults.hpp"
+
+#include <string>
+
+#include "backends/hip/hip_backend.hpp"
+#include "backends/hip/kernels/faulty_launches.hpp"
+
+namespace attest::hip {
+namespace {
+
+using enum PlantedFault;
+
+// One row each: id, fault, what the kernel does, which calls can show it, source.
+constexpr PlantedFaultRow rows[] = {
+    {"k_elements_int32", k_elements_int32, "the element offset of a key is a 32-bit product",
+     "pages past 2^31 elements of one pool",
+     "modelled on sgl-project/sglang#36541; ROCm/aiter#4474 has it in another kernel"},
+    {"v_elements_int32", v_elements_int32, "the same of V only",
+     "pages past 2^31 elements of one pool", "modelled on sgl-project/sglang#36541"},
+    {"k_bytes_int32", k_bytes_int32, "the byte offset of a key wraps at 2^31",
+     "pages past 2 GiB of one pool", "modelled on sgl-project/sglang#36541"},
+    {"v_bytes_int32", v_bytes_int32, "the same of V only", "pages past 2 GiB of one pool",
+     "modelled on sgl-project/sglang#36541"},
+    {"k_bytes_uint32", k_bytes_uint32, "the byte offset of a key is taken modulo 2^32",
+     "pages past 4 GiB of one pool",
+     "modelled: a launch specialised for a small pool, used for a large one"},
+    {"causal_one_too_long", causal_one_too_long, "every row sees one later key",
+     "two or more new tokens in a request", "modelled: off by one in the causal mask"},
+    {"causal_one_too_short", causal_one_too_short, "no row sees its own key", "every call",
+     "modelled: off by one in the causal mask"},
+    {"window_one_too_long", window_one_too_long, "a window of W shows W + 1 keys",
+     "a window shorter than the context", "sgl-project/sglang#34273"},
+    {"window_one_too_short", window_one_too_short, "a window of W shows W - 1 keys",
+     "a window shorter than the context",
+     "SGLang's AITER backend passes (s - 1, 0) where s is a distance"},
+    {"window_prunes_one_tile_more", window_prunes_one_tile_more,
+     "the window's first tile is skipped", "a window that begins behind the first 64 keys",
+     "modelled: pruning by the end of the window instead of its begin"},
+    {"reads_to_the_end_of_the_page", reads_to_the_end_of_the_page,
+     "the last row goes on to the end of its last page",
+     "pages of several tokens, the last not full", "vllm-project/vllm#47305"},
+    {"masked_tile_floors_maximum", masked_tile_floors_maximum,
+     "keys of which a row sees none leave its maximum at 0",
+     "rows whose logits all lie below -88, and keys that only other rows of the block see",
+     "AITER's unified_attention kernels: the maximum of a fully masked tile becomes 0", false},
+    {"softcap_overflows", softcap_overflows, "the cap's tanh is a quotient of two exponentials",
+     "logits beyond 88 times the cap", "vllm-project/vllm#56578", false},
+    {"groups_not_rescaled", groups_not_rescaled,
+     "the parts of a block's four groups are added as if their maxima were equal",
+     "more than 16 keys", "modelled: a merge without its weights"},
+    {"splits_not_rescaled", splits_not_rescaled,
+     "the splits' outputs are added as if their maxima were equal", "keys in two splits",
+     "modelled: a reduction without its weights"},
+    {"last_split_dropped", last_split_dropped, "the last split is not merged",
+     "keys in the last split", "flashinfer-ai/flashinfer#4382"},
+    {"sink_in_every_split", sink_in_every_split, "each split adds the sink",
+     "sinks, and keys in two splits", "vllm-project/vllm-metal#550"},
+    {"sink_missing", sink_missing, "the sink is not in the denominator",
+     "sinks of the size of a row's log-sum-exp", "ikawrakow/ik_llama.cpp#2087"},
+    {"packing_starts_at_head_0", packing_starts_at_head_0,
+     "every block of packed rows begins with the group's first head",
+     "more rows than a block takes, of groups that do not divide 16",
+     "modelled: packing that expects the group to divide the block (vllm-project/vllm#18088)"},
+    {"padding_rows_written", padding_rows_written, "rows that no request has are set to zero",
+     "q with more rows than the offsets cover",
+     "AITER's unified_attention: the reduction runs on "
+     "every row of q",
+     false},
+};
+
+}  // namespace
+
+std::span<const PlantedFaultRow> all_planted_faults() { return rows; }
+
+std::unique_ptr<Backend> faulty_hip_backend(const PlantedFaultRow& row) {
+  static const std::shared_ptr<const Engine> host = host_engine(32);
+  KernelVariant variant;
+  variant.launch = faulty_launch_on_host(row.fault);
+  variant.splits = 3;
+  variant.says = "our HIP kernel, but " + std::string(row.says);
+  return std::make_unique<HipBackend>("faulty-hip_" + std::string(row.id), Signature::unified, host,
+                                      std::move(variant));
+}
+
+std::vector<std::unique_ptr<Backend>> faulty_hip_backends() {
+  std::vector<std::unique_ptr<Backend>> backends;
+  for (const PlantedFaultRow& row : rows) {
+    if (row.generated) backends.push_back(faulty_hip_backend(row));
+  }
+  return backends;
+}
+
+}  // namespace attest::hip
