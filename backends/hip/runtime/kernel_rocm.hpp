@@ -29,7 +29,7 @@ __device__ T* dynamic_shared() {
   return reinterpret_cast<T*>(attest_dynamic_shared);
 }
 
-#if __has_include(<hip/hip_runtime.h>)
+#if defined(__CLANG_HIP_RUNTIME_WRAPPER_H__)
 /// \throws DeviceError naming the kernel and HIP's error. Asynchronous, as HIP's launches are.
 template <class Args>
 void launch(Kernel<Args> kernel, Extent grid, Extent block, std::size_t shared_bytes, Stream stream,

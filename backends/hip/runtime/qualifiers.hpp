@@ -11,7 +11,7 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 #elif defined(__HIP__)
-#if __has_include(<hip/hip_runtime.h>)
+#if defined(__CLANG_HIP_RUNTIME_WRAPPER_H__)  // not with -nogpuinc
 #include <hip/hip_runtime.h>
 #else
 #define __host__ __attribute__((host))
