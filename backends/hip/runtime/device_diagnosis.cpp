@@ -44,18 +44,25 @@ MachineView MachineView::real() {
 
 std::string why_no_device(std::string_view engine, std::string_view error,
                           const MachineView& view) {
-  const std::string said = ": " + std::string(error);
+  std::string why = "no device";
   for (const DeviceFile& file : files) {
     if (file.engine != engine) continue;
-    const std::string path(file.path);
+    const std::filesystem::path path(file.path);
     if (!view.exists(path)) {
-      return "no device: " + path + " does not exist (" + std::string(file.absent) + ")" + said;
+      why.append(": ")
+          .append(file.path)
+          .append(" does not exist (")
+          .append(file.absent)
+          .append(")");
+      break;
     }
     if (!view.accessible(path)) {
-      return "no permission for " + path + " (" + std::string(file.permission) + ")" + said;
+      why = "no permission for ";
+      why.append(file.path).append(" (").append(file.permission).append(")");
+      break;
     }
   }
-  return "no device" + said;
+  return why.append(": ").append(error);
 }
 
 }  // namespace attest::hip

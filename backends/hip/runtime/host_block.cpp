@@ -106,7 +106,7 @@ void BlockRunner::live() {
   self.context.entry = nullptr;
   try {
     launch_->run(launch_->self);
-  } catch (const Unwind&) {
+  } catch (const Unwind&) {  // NOLINT(bugprone-empty-catch): it has brought us here
   } catch (const std::exception& error) {
     fault_ =
         std::make_exception_ptr(KernelFault(where() + ", " + thread(self) + ": " + error.what()));

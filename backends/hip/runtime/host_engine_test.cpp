@@ -153,8 +153,12 @@ TEST(HostEngine, ThreadOrdersDifferWithinAWaveAndBetweenWaves) {
     launch(kernel<arrival_kernel>, {1}, {128}, 0, host_stream(settings), {seen.data()});
     orders.insert(seen);
     EXPECT_EQ(std::set<unsigned>(seen.begin(), seen.end() - 1).size(), 128U);
-    if (std::string_view(order) == "forward") EXPECT_EQ(seen[0], 0U);
-    if (std::string_view(order) == "reverse") EXPECT_EQ(seen[0], 127U);
+    if (std::string_view(order) == "forward") {
+      EXPECT_EQ(seen[0], 0U);
+    }
+    if (std::string_view(order) == "reverse") {
+      EXPECT_EQ(seen[0], 127U);
+    }
   }
   EXPECT_EQ(orders.size(), 4U);
 }

@@ -16,7 +16,7 @@ namespace boost_context = boost::context::detail;
 constexpr std::size_t page = 4096;
 // A signal frame with AVX-512 state needs 3.4 KiB, one with AMX state some 11 KiB; unoptimised and
 // sanitized kernels have large frames. Untouched pages cost nothing.
-constexpr std::size_t stack_bytes = 128 * 1024;
+constexpr std::size_t stack_bytes = std::size_t{128} << 10;
 constexpr std::size_t stride = stack_bytes + page;
 
 /// Bounds of the thread's own stack, as AddressSanitizer told when the first fiber was entered.
