@@ -38,7 +38,8 @@ RunResult launch(const CallType& call, const TensorSource& source, const RunOpti
   PagedKernels kernels = engine.kernels();
   if (variant.launch != nullptr) {
     kernels = {.bf16 = variant.launch};
-    if (options.kv_splits == 0 && options.form.empty()) route.splits = variant.splits;
+    const bool forced = options.kv_splits > 0 || !options.form.empty();
+    if (variant.splits > 0 && !forced) route.splits = variant.splits;
   }
   paged.run(kernels, route);
   paged.collect(result);

@@ -76,9 +76,9 @@ const Backend& host_backend(Signature signature, int wave) {
   return backends[(signature == Signature::unified ? 0 : 2) + (wave == 64 ? 1 : 0)];
 }
 
-void expect_near(const RunResult& got, const NaiveOutput& expected, const Model& model) {
-  ASSERT_FALSE(got.raised) << got.raised.value_or("");
-  ASSERT_EQ(got.out.values.size(), expected.out.size());
+std::string difference(const RunResult& got, const NaiveOutput& expected, const Model& model) {
+  if (got.raised) return *got.raised;
+  if (got.out.values.size() != expected.out.size()) return "another number of elements";
   const Dtype p_dtype = is_fp8(model.q_dtype) ? Dtype::bf16 : model.q_dtype;
   const double relative =
       1.2 * unit_roundoff(p_dtype) + 1.2 * unit_roundoff(model.out_dtype) + 1e-5;
@@ -86,17 +86,20 @@ void expect_near(const RunResult& got, const NaiveOutput& expected, const Model&
   for (std::size_t i = 0; i < expected.out.size(); ++i) {
     const double bound = relative * (expected.abs_v[i] + std::fabs(expected.out[i])) + 1e-30;
     const double error = std::fabs(static_cast<double>(got.out.values[i]) - expected.out[i]);
-    ASSERT_LE(error, bound) << "element " << i << ": got " << got.out.values[i] << ", expected "
-                            << expected.out[i];
     worst = std::max(worst, error / bound);
+    if (error <= bound) continue;
+    return "element " + std::to_string(i) + ": got " + std::to_string(got.out.values[i]) +
+           ", expected " + std::to_string(expected.out[i]);
   }
-  EXPECT_GT(worst, 0) << "bit-equal to double: nothing was rounded, nothing was compared";
-  ASSERT_EQ(got.out.lse.size(), expected.lse.size());
+  if (worst == 0) return "bit-equal to double: nothing was rounded, nothing was compared";
+  if (got.out.lse.size() != expected.lse.size()) return "another number of log-sum-exps";
   for (std::size_t i = 0; i < expected.lse.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(got.out.lse[i]), expected.lse[i],
-                2e-5 * (1 + std::fabs(expected.lse[i])))
-        << i;
+    const double error = std::fabs(static_cast<double>(got.out.lse[i]) - expected.lse[i]);
+    if (error <= 2e-5 * (1 + std::fabs(expected.lse[i]))) continue;
+    return "lse " + std::to_string(i) + ": got " + std::to_string(got.out.lse[i]) + ", expected " +
+           std::to_string(expected.lse[i]);
   }
+  return "";
 }
 
 bool same_bits(const RunResult& a, const RunResult& b) {

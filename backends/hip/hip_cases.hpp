@@ -1,7 +1,5 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
@@ -21,8 +19,8 @@ ScalarCase hip_case(Signature signature, std::string_view name);
 /// The honest backend on the host engine with waves of `wave` lanes.
 const Backend& host_backend(Signature signature, int wave = 32);
 
-/// Fails the test unless `got` is `expected` within what rounding P and the output allows.
-void expect_near(const RunResult& got, const NaiveOutput& expected, const Model& model);
+/// Where `got` leaves what rounding P and the output allows around `expected`, or nothing.
+std::string difference(const RunResult& got, const NaiveOutput& expected, const Model& model);
 
 /// Whether two runs left the same bits, NaN and untouched rows included.
 bool same_bits(const RunResult& a, const RunResult& b);

@@ -23,7 +23,7 @@ struct PlantedFaultRow {
   bool generated = true;
 };
 
-/// Every fault, in the order of the table in docs/hip.md.
+/// Every fault, in the order of the table in docs/hip_kernels.md.
 std::span<const PlantedFaultRow> all_planted_faults();
 
 /// The backend of one row, or of the honest kernel in the same shape (PlantedFault::none).

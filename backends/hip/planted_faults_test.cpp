@@ -105,7 +105,7 @@ TEST(PlantedFaultTable, NamesEveryFaultOnceWithASourceAndASentence) {
 }
 
 TEST(PlantedFaultTable, IsTheOneInTheDocumentation) {
-  std::ifstream file(ATTEST_SOURCE_DIR "/docs/hip.md");
+  std::ifstream file(ATTEST_SOURCE_DIR "/docs/hip_kernels.md");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   for (const PlantedFaultRow& row : all_planted_faults()) {
     EXPECT_NE(text.find("| `" + std::string(row.id) + "` | " + std::string(row.says) + " |"),

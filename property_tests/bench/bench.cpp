@@ -20,6 +20,8 @@ constexpr BenchGroup groups[] = {
     {"rules", "the contract check of a batch of 256", measure_rules},
     {"fills", "tensor data beside a plain copy", measure_fills},
     {"amx", "the AMX kernels beside the machine's own tile and memory rates", measure_amx},
+    {"hip", "the HIP kernel on a GPU beside a plain copy", measure_hip},
+    {"hip_routes", "the HIP kernel's choice of a form beside the others", measure_hip_routes},
 };
 
 std::string target_text(const Measurement& m, const Console& console) {

@@ -42,6 +42,8 @@ std::vector<Measurement> measure_fills();
 /// Native tiles: shares of the tile peak and of the read rate. Emulated: a launch's seconds. Empty
 /// where ATTEST_AMX=off.
 std::vector<Measurement> measure_amx();
+std::vector<Measurement> measure_hip();
+std::vector<Measurement> measure_hip_routes();
 
 std::string bench_text(const std::vector<Measurement>& measurements, const Console& console);
 /// {"kind": "bench", ...} with the machine and the binary.

@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(reduce_threads) reduce_splits(PagedArgs args) 
     reduction.run(static_cast<int>(blockIdx.z) * reduce_columns);
   } else if (fault == PlantedFault::padding_rows_written) {
     const std::int64_t to = row * args.out.row_stride + head * args.out.head_stride;
-    for (auto d = threadIdx.x; d < static_cast<unsigned>(args.v_head_dim); d += reduce_threads) {
+    for (unsigned d = threadIdx.x; d < static_cast<unsigned>(args.v_head_dim); d += reduce_threads) {
       write_out(args, to + d, 0);
     }
   }
