@@ -70,8 +70,7 @@ void measure_route(DeviceSpeed& speed, const SpeedShape& shape, std::vector<Meas
     Route other = chosen;
     other.splits = splits;
     const double took = speed.seconds(shape, other);
-    all += " " + std::to_string(splits) + ": " +
-           std::to_string(std::lround(took * 1e7) / 10.0).substr(0, 7);
+    all += " " + std::to_string(splits) + ": " + std::to_string(std::lround(took * 1e6));
     if (splits == 1) whole = took;
     if (took < best_seconds) best = other;
     best_seconds = std::min(best_seconds, took);
