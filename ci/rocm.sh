@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A runner with a ROCm GPU. Lacks so far: the HIP backend, so ATTEST_REQUIRE=hip@rocm below fails, as it
-# must on a machine where nothing runs on a GPU.
+# A runner with a ROCm GPU and hipcc. ATTEST_REQUIRE=hip@rocm fails where no case ran on that GPU. The ROCm
+# engine has been compiled, not run on hardware.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export ATTEST_REQUIRE=${ATTEST_REQUIRE-hip@rocm}

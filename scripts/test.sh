@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up, builds everything and runs the tests. Usage: scripts/test.sh [PRESET] [ctest arguments]
-# PRESET: dev (default), ci, clang, asan, rocm, xeon, nightly
+# PRESET: dev (default), ci, clang, asan, rocm, cuda, xeon, nightly
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=dev
