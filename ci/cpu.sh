@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 step() { printf '\n== %s (%s s)\n' "$1" "$SECONDS"; }
 
 step "set-up"
-scripts/setup.sh --lint
+scripts/setup.sh --lint --framework-tests
 step "format"
 scripts/format.sh --check
 step "build, g++ with warnings as errors"
