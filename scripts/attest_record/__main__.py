@@ -12,12 +12,20 @@ from .session import Settings
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python3 -m attest_record", description=__doc__.splitlines()[2])
-    parser.add_argument("-o", "--out", metavar="FOLDER", help="write one JSON file per distinct call here")
+    parser = argparse.ArgumentParser(
+        prog="python3 -m attest_record", description=__doc__.splitlines()[2]
+    )
+    parser.add_argument(
+        "-o", "--out", metavar="FOLDER", help="write one JSON file per distinct call here"
+    )
     parser.add_argument("--live", choices=("off", "warn", "raise"), help="check every sampled call")
-    parser.add_argument("--every", metavar="N", help="sample one call in N, on average (default 1000)")
+    parser.add_argument(
+        "--every", metavar="N", help="sample one call in N, on average (default 1000)"
+    )
     parser.add_argument("--allow", metavar="FILE", help="findings to live with, until a date")
-    parser.add_argument("--tensors", action="store_true", help="keep small tensors too, as safetensors")
+    parser.add_argument(
+        "--tensors", action="store_true", help="keep small tensors too, as safetensors"
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER, help="-- and the command")
     options = parser.parse_args(arguments)
     command = options.command[1:] if options.command[:1] == ["--"] else options.command

@@ -47,7 +47,9 @@ class Library:
         except (OSError, AttributeError) as error:
             raise Unavailable(f"{self.path}: {error}") from None
         if version != ABI_VERSION:
-            raise Unavailable(f"{self.path}: ABI version {version}, this recorder speaks {ABI_VERSION}")
+            raise Unavailable(
+                f"{self.path}: ABI version {version}, this recorder speaks {ABI_VERSION}"
+            )
         self._lib.attest_check_json.argtypes = [
             ctypes.c_char_p,
             ctypes.c_size_t,
@@ -64,7 +66,9 @@ class Library:
             body = json.loads(ctypes.string_at(report.value)) if report.value else {}
         finally:
             self._lib.attest_free(report)
-        return Result(code, tuple(body.get("findings", ())), body.get("reason") or body.get("error", ""))
+        return Result(
+            code, tuple(body.get("findings", ())), body.get("reason") or body.get("error", "")
+        )
 
 
 class Binary:
@@ -129,7 +133,8 @@ def find():
                     tried.append(str(error))
             else:
                 raise Unavailable(
-                    "no libattest and no attest binary: " + "; ".join(tried or ["none found"])
+                    "no libattest and no attest binary: "
+                    + "; ".join(tried or ["none found"])
                     + " (set ATTEST_LIB or ATTEST_BIN)"
                 )
         return _found

@@ -13,7 +13,11 @@ _INTEGERS = {"int32", "int64", "uint8", "bool", "int8", "int16"}
 
 def is_tensor(value):
     """Anything that quacks like a tensor: torch is not needed, and not imported."""
-    return hasattr(value, "dtype") and hasattr(value, "shape") and callable(getattr(value, "stride", None))
+    return (
+        hasattr(value, "dtype")
+        and hasattr(value, "shape")
+        and callable(getattr(value, "stride", None))
+    )
 
 
 def dtype_name(tensor):
@@ -60,7 +64,9 @@ class Describer:
 
     def layout(self, tensor):
         size, address = storage_of(tensor)
-        label = self._labels.setdefault((address, size if not address else 0), f"m{len(self._labels)}")
+        label = self._labels.setdefault(
+            (address, size if not address else 0), f"m{len(self._labels)}"
+        )
         return {
             "dtype": dtype_name(tensor),
             "shape": [int(extent) for extent in tensor.shape],

@@ -31,7 +31,9 @@ def _sglang(functions, attributes, classes, multi_step):
         classes,
         ("forward_extend", "forward_decode"),
         ("q", "k", "v", "layer", "forward_batch"),
-        lambda site, backend, named: sglang_step(site, backend, named["layer"], named["forward_batch"]),
+        lambda site, backend, named: sglang_step(
+            site, backend, named["layer"], named["forward_batch"]
+        ),
         multi_step,
     )
 

@@ -71,7 +71,9 @@ class Hooks:
             self._replace(backend_class, "__init__", lambda init: self._construct(init, target))
         for name in target.forwards:
             site = f"{backend_class.__name__}.{name}"
-            self._replace(backend_class, name, lambda forward, s=site: self.forward(s, forward, target))
+            self._replace(
+                backend_class, name, lambda forward, s=site: self.forward(s, forward, target)
+            )
 
     def _construct(self, init, target):
         """The AMX backend looks its kernels up once, when it is made."""
@@ -92,51 +94,40 @@ class Hooks:
                 self._replaced.append((backend, attribute, kernel))
 
     def forward(self, site, forward, target):
-        """Decides whether this step is sampled and says who is calling."""
-        local, sampled, session = self.session.local, self._sampler(), self.session
-        arguments, step_of = target.arguments, target.step_of
+        """Decides whether this step is sampled and says who is calling. Once in `every` calls on
+        average, the first one always; threads that race here cost a sample, no more."""
+        session, step_of, arguments = self.session, target.step_of, target.arguments
+        calls = due = 0
 
         def watched(backend, *args, **kwargs):
-            before = getattr(local, "step", None)
-            local.step = False
-            if sampled():
-                try:
-                    self.watch_attributes(backend, target)  # made before install()
-                    local.step = step_of(site, backend, {**dict(zip(arguments, args)), **kwargs})
-                except Exception as error:  # a signature that is not known
-                    session._tell(site, error)
-            try:
+            nonlocal calls, due
+            calls += 1
+            if calls <= due:  # the way of all calls but one in a thousand: nothing else is touched
                 return forward(backend, *args, **kwargs)
-            finally:
-                local.step = before
+            due = calls + session.gap() - 1
+            if not session.may_spend():
+                return forward(backend, *args, **kwargs)
+            step = None
+            try:
+                self.watch_attributes(backend, target)  # made before install()
+                step = step_of(site, backend, {**dict(zip(arguments, args)), **kwargs})
+            except Exception as error:  # a signature that is not known
+                session._tell(site, error)
+            with session.inside(step):
+                return forward(backend, *args, **kwargs)
 
         return watched
 
     def kernel(self, kernel_name, kernel):
-        """local.step: None outside of any watched forward, False in one that is not sampled."""
-        local, observe, sampled = self.session.local, self.session.observe, self._sampler()
+        """Records in a sampled forward only: outside there is no truth to judge a call by."""
+        session = self.session
 
         def watched(*args, **kwargs):
-            step = getattr(local, "step", None)
-            if step is not False and (step is not None or sampled()):
-                observe(kernel_name, kernel, args, kwargs)
+            if session.sampling and session.step is not None:
+                session.observe(kernel_name, kernel, args, kwargs)
             return kernel(*args, **kwargs)
 
         return watched
-
-    def _sampler(self):
-        """Once in `every` calls on average; the first one always. Races cost a sample, no more."""
-        session, calls, due = self.session, 0, 0
-
-        def sampled():
-            nonlocal calls, due
-            calls += 1
-            if calls <= due:
-                return False
-            due = calls + session.gap() - 1
-            return session.may_spend()
-
-        return sampled
 
 
 def _numbering(init):

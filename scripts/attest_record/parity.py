@@ -25,7 +25,8 @@ def parity_differences(verify, decodes):
         if keys == expected:
             continue
         first = next(
-            (j for j, (a, b) in enumerate(zip(keys, expected)) if a != b), min(len(keys), len(expected))
+            (j for j, (a, b) in enumerate(zip(keys, expected)) if a != b),
+            min(len(keys), len(expected)),
         )
         differences.append(
             f"request {request} row {t}: verify reads {len(keys)} keys, decode at "

@@ -53,7 +53,7 @@ class Settings(NamedTuple):
     every: int = 1000  # one call in so many, on average
     allow: str = ""  # an allow list
     tensors: bool = False  # q, new K and V, and whatever else is small, as safetensors
-    share: float = 0.01  # of the wall time, the most that recording may take
+    share: float = 0.005  # of the wall time, the most that recording may take
     max_files: int = 2_000
     max_mb: int = 256
     per_second: float = 5.0
@@ -64,9 +64,19 @@ class Settings(NamedTuple):
         live = environ.get("ATTEST_LIVE", "off") or "off"
         if live not in ("off", "warn", "raise"):
             raise ValueError(f"ATTEST_LIVE is {live!r}, expected off, warn or raise")
-        values = {"folder": environ.get("ATTEST_RECORD", ""), "live": live, "allow": environ.get("ATTEST_ALLOW", "")}
+        values = {
+            "folder": environ.get("ATTEST_RECORD", ""),
+            "live": live,
+            "allow": environ.get("ATTEST_ALLOW", ""),
+        }
         values["tensors"] = environ.get("ATTEST_TENSORS", "") not in ("", "0")
-        numbers = (("every", int), ("share", float), ("max_files", int), ("max_mb", int), ("per_second", float))
+        numbers = (
+            ("every", int),
+            ("share", float),
+            ("max_files", int),
+            ("max_mb", int),
+            ("per_second", float),
+        )
         for name, kind in numbers:
             text = environ.get("ATTEST_" + name.upper(), "")
             if not text:
@@ -91,6 +101,7 @@ class Session:
         self.writer = Writer(settings.folder, budget) if settings.folder else None
         self.counts = dict.fromkeys(("recorded", "judged", "findings", "failures", "throttled"), 0)
         self.local = threading.local()
+        self.sampling, self._lock = 0, threading.Lock()  # forwards being sampled, in all threads
         self._names, self._told = {}, 0
         # Its own generator: the framework's random numbers must not depend on being watched.
         self._random = random.Random(0x5EED)
@@ -105,14 +116,22 @@ class Session:
     def inside(self, step):
         before = self.step
         self.local.step = step
+        with self._lock:
+            self.sampling += 1
         try:
             yield
         finally:
+            with self._lock:
+                self.sampling -= 1
             self.local.step = before
 
     def gap(self):
         """Calls to the next sample: random, so that no layer count is in step with it."""
-        return 1 if self.settings.every == 1 else 1 + self._random.randrange(2 * self.settings.every - 1)
+        return (
+            1
+            if self.settings.every == 1
+            else 1 + self._random.randrange(2 * self.settings.every - 1)
+        )
 
     def may_spend(self):
         """Keeps recording below its share of the wall time, whatever a record costs; the first
@@ -215,11 +234,18 @@ class Session:
         self.counts["failures"] += 1
         if self._told < 5:
             self._told += 1
-            kind = "" if isinstance(error, (UnknownArguments, OSError)) else f"{type(error).__name__}: "
-            print(f"attest: a call of {kernel_name} was not recorded: {kind}{error}", file=sys.stderr)
+            kind = (
+                ""
+                if isinstance(error, (UnknownArguments, OSError))
+                else f"{type(error).__name__}: "
+            )
+            print(
+                f"attest: a call of {kernel_name} was not recorded: {kind}{error}", file=sys.stderr
+            )
 
     def after_fork(self):
-        """Another thread may have held the lock when the process forked."""
+        """Another thread may have held a lock when the process forked, and is not there now."""
+        self._lock, self.sampling = threading.Lock(), int(self.step is not None)
         if self.writer:
             self.writer.after_fork()
 
@@ -229,7 +255,9 @@ def _stream_is_capturing():
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
     try:
-        return bool(cuda is not None and cuda.is_initialized() and cuda.is_current_stream_capturing())
+        return bool(
+            cuda is not None and cuda.is_initialized() and cuda.is_current_stream_capturing()
+        )
     except Exception:
         return False
 

@@ -32,7 +32,9 @@ def _target_of(module):
     for name, target in TARGETS.items():
         if name.rpartition(".")[2] == last:
             return target
-    raise ValueError(f"{module.__name__} is no backend that attest_record knows: {', '.join(TARGETS)}")
+    raise ValueError(
+        f"{module.__name__} is no backend that attest_record knows: {', '.join(TARGETS)}"
+    )
 
 
 class Stub(Hooks):
@@ -46,8 +48,12 @@ class Stub(Hooks):
     truth: what the test itself knows, laid over what the batch says: committed, new_tokens, ...
     """
 
-    def __init__(self, target, truth=None, strict=False, allow_list=None, judge_all=True, check=None):
-        self._module = target if isinstance(target, types.ModuleType) else sys.modules[type(target).__module__]
+    def __init__(
+        self, target, truth=None, strict=False, allow_list=None, judge_all=True, check=None
+    ):
+        self._module = (
+            target if isinstance(target, types.ModuleType) else sys.modules[type(target).__module__]
+        )
         self._target = _target_of(self._module)
         self._truth, self._strict, self._judge_all = dict(truth or {}), strict, judge_all
         if isinstance(allow_list, (str, bytes)) or hasattr(allow_list, "__fspath__"):
@@ -60,7 +66,9 @@ class Stub(Hooks):
     def __enter__(self):
         for name, kernel_name in self._target.functions.items():
             before = vars(self._module).get(name, _ABSENT)
-            setattr(self._module, name, self.kernel(kernel_name, None if before is _ABSENT else before))
+            setattr(
+                self._module, name, self.kernel(kernel_name, None if before is _ABSENT else before)
+            )
             self._replaced.append((self._module, name, before))
         for name in self._target.classes:
             if hasattr(self._module, name):
@@ -80,7 +88,9 @@ class Stub(Hooks):
 
     def kernel(self, kernel_name, kernel):
         def checked(*args, **kwargs):
-            record, bound = self.session.record_of(kernel_name, kernel, args, kwargs, self.session.step)
+            record, bound = self.session.record_of(
+                kernel_name, kernel, args, kwargs, self.session.step
+            )
             if self._truth and "truth" in record:
                 record["truth"] = {**record["truth"], **self._truth}
             self._judge(record)

@@ -33,7 +33,9 @@ def _decode_mode(batch, backend):
         return "draft_decode"
     spec = getattr(batch, "spec_info", None)
     if spec is not None and getattr(spec, "kv_indptr", None) is not None:
-        raise NoTruth("a draft step of unknown number: its multi-step backend was made before install()")
+        raise NoTruth(
+            "a draft step of unknown number: its multi-step backend was made before install()"
+        )
     return "decode"
 
 
@@ -53,6 +55,23 @@ def runs_of(slots):
             runs[-1][1] += 1
         else:
             runs.append([slot, 1])
+    return runs
+
+
+def _runs_of_rows(matrix, lengths):
+    """The runs of each row's first `length` slots. A context of 100,000 tokens is a few runs: they
+    are found where the slots are, and only their ends are read."""
+    if not hasattr(matrix, "nonzero"):
+        return [runs_of(integers(matrix[i, :length])) for i, length in enumerate(lengths)]
+    breaks = matrix[:, 1:] != matrix[:, :-1] + 1
+    rows = [[(0, slot)] for slot in integers(matrix[:, 0])]
+    for (row, column), slot in zip(breaks.nonzero().tolist(), integers(matrix[:, 1:][breaks])):
+        rows[row].append((column + 1, slot))
+    runs = []
+    for starts, length in zip(rows, lengths):
+        starts = [start for start in starts if start[0] < length]
+        ends = [start for start, _ in starts[1:]] + [length]
+        runs.append([[slot, end - start] for (start, slot), end in zip(starts, ends)])
     return runs
 
 
@@ -123,7 +142,9 @@ def _verify_widths(backend, batch, committed):
         widths.append(width)
         at += width
     if at != len(stored):
-        raise NoTruth(f"out_cache_loc[{at}] is not where the request table puts the next draft token")
+        raise NoTruth(
+            f"out_cache_loc[{at}] is not where the request table puts the next draft token"
+        )
     return widths
 
 
@@ -162,30 +183,39 @@ def _slots(backend, layer, batch, rows):
     """The slots of every row's tokens, and the size of the pool that the layer reads."""
     table, pool = _table(backend, batch), backend.token_to_kv_pool
     requests = integers(batch.req_pool_indices)
-    lists = []
-    for i, (committed, new) in enumerate(zip(rows.committed, rows.new_tokens)):
-        row = requests[i // rows.topk if rows.step is not None else i]
-        if rows.step is None or rows.topk == 1:
-            slots = table[row, : committed + new]
-        else:
-            slots = _branch(backend, table[row], rows.base[i], i % rows.topk, rows.step)
-        if int(slots.shape[0]) != committed + new:
-            raise NoTruth(f"row {i} has {committed + new} tokens, its table row holds {int(slots.shape[0])}")
-        lists.append(slots)
-    result = {"req_to_token_runs": [runs_of(integers(slots)) for slots in lists]}
-    windowed = getattr(layer, "sliding_window_size", None) is not None and layer.sliding_window_size >= 0
+    lengths = [committed + new for committed, new in zip(rows.committed, rows.new_tokens)]
+    if rows.step is not None:
+        requests = [request for request in requests for _ in range(rows.topk)]
+    if len(requests) != len(lengths):
+        raise NoTruth(f"{len(requests)} pool rows for {len(lengths)} kernel rows")
+    for i, length in enumerate(lengths):
+        if length > int(table.shape[1]):
+            raise NoTruth(f"row {i} has {length} tokens, its table row holds {int(table.shape[1])}")
+    matrix = table[requests]
+    if rows.step is not None and rows.topk > 1:
+        matrix = _branches(backend, matrix, rows)
+    matrix = matrix[:, : max(lengths, default=0)]
+    result = {"req_to_token_runs": _runs_of_rows(matrix, lengths) if any(lengths) else []}
+    windowed = (
+        getattr(layer, "sliding_window_size", None) is not None and layer.sliding_window_size >= 0
+    )
     mapping = getattr(pool, "full_to_swa_index_mapping", None)
     if windowed and mapping is not None:
-        result["swa_slot_runs"] = [runs_of(integers(mapping[slots.long()])) for slots in lists]
+        result["swa_slot_runs"] = [
+            runs_of(integers(mapping[matrix[i, :length].long()]))
+            for i, length in enumerate(lengths)
+        ]
         pool = getattr(pool, "swa_kv_pool", pool)
     result["pool_tokens"] = int(pool.size)
     return result
 
 
-def _branch(backend, row, base, branch, step):
-    """Slots of one branch: the prefix, then its own step + 1 of the drafts, branch after branch."""
+def _branches(backend, matrix, rows):
+    """Every branch's own row: the prefix, then its steps + 1 of the drafts, branch after branch."""
     if int(getattr(backend, "page_size", 1) or 1) != 1:
         raise NoTruth("several branches on pages of more than one token")
-    first = base + branch * backend.attest_draft_steps
-    columns = list(range(base)) + list(range(first, first + step + 1))
-    return row[columns]
+    matrix = matrix.clone()
+    for i, base in enumerate(rows.base):
+        first = base + (i % rows.topk) * backend.attest_draft_steps
+        matrix[i, base : base + rows.step + 1] = matrix[i, first : first + rows.step + 1].clone()
+    return matrix

@@ -5,26 +5,30 @@ import unittest
 
 import attest_record
 
-from . import sglang_world as world
+from . import sglang_source as source
 from .harness import run, torch
-from .sglang_world import AITER, AMX, Layer, World
+from .sglang_source import AITER, AMX
+from .sglang_world import Layer, World
 
 
 def _versions(*versions):
     """Skips with a reason where the wheels are not here."""
-    absent = [version for version in versions if world.source_of(version, AITER) is None]
+    absent = [version for version in versions if source.source_of(version, AITER) is None]
     return unittest.skipIf(
-        absent, f"sglang {', '.join(absent)} not in {world.wheels_folder()} (scripts/setup.sh --framework-tests)"
+        absent,
+        f"sglang {', '.join(absent)} not in {source.wheels_folder()} (scripts/setup.sh --framework-tests)",
     )
 
 
 def _rules(error):
-    return {finding["rule"] for finding in error.findings if finding["severity"] in ("wrong", "fault")}
+    return {
+        finding["rule"] for finding in error.findings if finding["severity"] in ("wrong", "fault")
+    }
 
 
 class _Case(unittest.TestCase):
     def tearDown(self):
-        world.unload()
+        source.unload()
 
     def assert_breaks(self, rule, drive):
         with self.assertRaises(attest_record.BrokenRule) as caught:
@@ -39,7 +43,7 @@ class AmxPrefix(_Case):
 
     def verify(self, version):
         here = World([141, 63], draft_tokens=4, page_size=1)
-        module = world.load(version, AMX, here.settings)
+        module = source.load(version, AMX, here.settings)
         with attest_record.stub(module) as calls:
             backend = module.IntelAMXAttnBackend(here.runner)
             batch = here.batch("target_verify", [4, 4])
@@ -49,7 +53,7 @@ class AmxPrefix(_Case):
 
     def draft(self, version):
         here = World([141, 63], draft_tokens=4, page_size=1)
-        module = world.load(version, AMX, here.settings)
+        module = source.load(version, AMX, here.settings)
         with attest_record.stub(module) as calls:
             multi = module.IntelAMXMultiStepDraftBackend(here.runner, 1, 3)
             for step, backend in enumerate(multi.attn_backends):
@@ -63,7 +67,9 @@ class AmxPrefix(_Case):
     def test_verify_loses_the_newest_keys_before_the_fix(self):
         for version in ("0.5.16", "0.5.18"):
             with self.subTest(version):
-                self.assert_breaks("seq_lens.leaves_the_committed_prefix", lambda: self.verify(version))
+                self.assert_breaks(
+                    "seq_lens.leaves_the_committed_prefix", lambda: self.verify(version)
+                )
 
     @_versions("0.5.19")
     def test_verify_is_right_after_the_fix(self):
@@ -74,7 +80,9 @@ class AmxPrefix(_Case):
     def test_draft_decode_loses_the_drafts_before_the_fix(self):
         for version in ("0.5.16", "0.5.18"):
             with self.subTest(version):
-                self.assert_breaks("seq_lens.counts_committed_and_new_tokens", lambda: self.draft(version))
+                self.assert_breaks(
+                    "seq_lens.counts_committed_and_new_tokens", lambda: self.draft(version)
+                )
 
     @_versions("0.5.19")
     def test_draft_decode_is_right_after_the_fix(self):
@@ -86,7 +94,7 @@ class VerifyRowEqualsDecode(_Case):
 
     def both(self, version):
         here = World([141, 63], draft_tokens=4, page_size=1)
-        module = world.load(version, AMX, here.settings)
+        module = source.load(version, AMX, here.settings)
         check = _Silent()
         with attest_record.stub(module, check=check) as calls:
             backend = module.IntelAMXAttnBackend(here.runner)
@@ -108,7 +116,9 @@ class VerifyRowEqualsDecode(_Case):
     def test_fails_in_every_row_before_the_fix(self):
         differences = self.both("0.5.18")
         self.assertEqual(len(differences), 8)
-        self.assertIn("request 0 row 0: verify reads 138 keys, decode at 142 tokens reads 142", differences[0])
+        self.assertIn(
+            "request 0 row 0: verify reads 138 keys, decode at 142 tokens reads 142", differences[0]
+        )
 
 
 class _Silent:
@@ -123,7 +133,7 @@ class AiterVerifyWidth(_Case):
 
     def verify(self, version, widths, configured=4):
         here = World([141, 63], draft_tokens=configured)
-        module = world.load(version, AITER, here.settings)
+        module = source.load(version, AITER, here.settings)
         with attest_record.stub(module) as calls:
             backend = module.AiterAttnBackend(here.runner)
             batch = here.batch("target_verify", widths)
@@ -133,7 +143,9 @@ class AiterVerifyWidth(_Case):
 
     @_versions("0.5.16")
     def test_a_shorter_draft_breaks_the_lengths_before_the_fix(self):
-        self.assert_breaks("seqused_k.counts_this_steps_tokens", lambda: self.verify("0.5.16", [2, 2]))
+        self.assert_breaks(
+            "seqused_k.counts_this_steps_tokens", lambda: self.verify("0.5.16", [2, 2])
+        )
 
     @_versions("0.5.18", "0.5.20")
     def test_a_shorter_draft_is_right_after_the_fix(self):
@@ -145,7 +157,9 @@ class AiterVerifyWidth(_Case):
     @_versions("0.5.19")
     def test_one_release_between_has_it_again(self):
         # sgl-project/sglang#34647: eager verify with lengths of the configured width.
-        self.assert_breaks("seqused_k.counts_this_steps_tokens", lambda: self.verify("0.5.19", [2, 2]))
+        self.assert_breaks(
+            "seqused_k.counts_this_steps_tokens", lambda: self.verify("0.5.19", [2, 2])
+        )
 
     @_versions("0.5.16", "0.5.19")
     def test_the_configured_width_is_right_in_all_of_them(self):
@@ -153,10 +167,14 @@ class AiterVerifyWidth(_Case):
             with self.subTest(version):
                 self.assertEqual([call.code for call in self.verify(version, [4, 4])], [0])
 
-    @_versions("0.5.18")
+    @_versions("0.5.18", "0.5.20")
     def test_uneven_widths_break_the_fix_too(self):
         # rows // batch is 3: left open by #31221.
-        self.assert_breaks("query_offsets.follow_the_real_lengths", lambda: self.verify("0.5.18", [2, 4]))
+        for version in ("0.5.18", "0.5.20"):
+            with self.subTest(version):
+                self.assert_breaks(
+                    "query_offsets.follow_the_real_lengths", lambda: self.verify(version, [2, 4])
+                )
 
 
 class AiterLengthDtype(_Case):
@@ -166,7 +184,7 @@ class AiterLengthDtype(_Case):
     def draft_extend(self, edit=None, tokens=8_500_000, strict=False):
         # 256 B of K a token: 2 GiB lie between 8,380,416 and 8,404,992 tokens.
         here = World([141, 63], draft_tokens=4, tokens=tokens, layer=Layer(kv_heads=1))
-        module = world.load("0.5.19", AITER, here.settings, edit)
+        module = source.load("0.5.19", AITER, here.settings, edit)
         with attest_record.stub(module, strict=strict) as calls:
             backend = module.AiterAttnBackend(here.runner)
             batch = here.batch("draft_extend_v2", [4, 4])
@@ -178,7 +196,9 @@ class AiterLengthDtype(_Case):
 
     @staticmethod
     def take_the_fix_back(text):
-        before, found, after = text.partition("seqused_k = (kv_indptr[1 : bs + 1] - kv_indptr[:bs])")
+        before, found, after = text.partition(
+            "seqused_k = (kv_indptr[1 : bs + 1] - kv_indptr[:bs])"
+        )
         assert found, "the line of the fix moved"
         return before + found + after.replace("int64", "int32", 1)
 

@@ -131,7 +131,11 @@ class Tensor:
         return Tensor(self._storage, shape, strides, offset, self.dtype, self.device)
 
     def reshape(self, *shape):
-        shape = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else list(shape)
+        shape = (
+            list(shape[0])
+            if len(shape) == 1 and isinstance(shape[0], (tuple, list))
+            else list(shape)
+        )
         if -1 in shape:
             known = _count(extent for extent in shape if extent != -1)
             shape[shape.index(-1)] = self.numel() // known
@@ -145,7 +149,9 @@ class Tensor:
 
     def expand(self, *shape):
         sizes = [old if new == -1 else new for old, new in zip(self.shape, shape)]
-        strides = [0 if old == 1 != new else s for old, new, s in zip(self.shape, sizes, self._strides)]
+        strides = [
+            0 if old == 1 != new else s for old, new, s in zip(self.shape, sizes, self._strides)
+        ]
         return self._view_of(sizes, strides, self._offset)
 
     def contiguous(self):
@@ -175,7 +181,12 @@ class Tensor:
         for d, (extent, stride) in enumerate(zip(self.shape, self._strides)):
             part = key[d] if d < len(key) else slice(None)
             if isinstance(part, slice):
-                part = slice(*(None if end is None else int(end) for end in (part.start, part.stop, part.step)))
+                part = slice(
+                    *(
+                        None if end is None else int(end)
+                        for end in (part.start, part.stop, part.step)
+                    )
+                )
                 start, stop, step = part.indices(extent)
                 shape.append(len(range(start, stop, step)))
                 strides.append(stride * step)
@@ -183,7 +194,9 @@ class Tensor:
             else:
                 at = operator.index(part)
                 if not -extent <= at < extent:
-                    raise IndexError(f"index {at} is out of bounds for dimension {d} with size {extent}")
+                    raise IndexError(
+                        f"index {at} is out of bounds for dimension {d} with size {extent}"
+                    )
                 offset += (at % extent) * stride
         return self._view_of(shape, strides, offset)
 
@@ -252,7 +265,9 @@ def _shape(shape):
 
 def empty(*shape, dtype=float32, device="cpu"):
     shape = _shape(shape)
-    return Tensor(Storage(_count(shape) * dtype.itemsize), shape, _dense(shape), 0, dtype, str(device))
+    return Tensor(
+        Storage(_count(shape) * dtype.itemsize), shape, _dense(shape), 0, dtype, str(device)
+    )
 
 
 zeros = empty
@@ -281,7 +296,9 @@ def tensor(data, dtype=None, device="cpu"):
     flat = data if isinstance(data, list) else [data]
     for _ in shape[1:]:
         flat = [entry for row in flat for entry in row]
-    made = empty(shape, dtype=dtype or (float32 if any(isinstance(v, float) for v in flat) else int64))
+    made = empty(
+        shape, dtype=dtype or (float32 if any(isinstance(v, float) for v in flat) else int64)
+    )
     made._write(flat)
     return made
 

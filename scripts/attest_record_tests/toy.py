@@ -2,16 +2,22 @@
 
 import contextlib
 import importlib
+import json
+import os
 import sys
 import tempfile
+import unittest
 from pathlib import Path
+
+import attest_record
+from attest_record.session import Settings
 
 from .harness import torch
 from .sglang_world import World
 
 NAME = "sglang.srt.layers.attention.aiter_backend"
 
-SOURCE = '''
+SOURCE = """
 launched = []
 
 def unified_attention(q, k, v, out, cu_seqlens_q, max_seqlen_q, seqused_k, max_seqlen_k, softmax_scale,
@@ -41,10 +47,10 @@ class AiterAttnBackend:
         return unified_attention(
             q.view(shape), self.token_to_kv_pool.k.view(pool), self.token_to_kv_pool.v.view(pool),
             out=q.view(shape), cu_seqlens_q=cu, seqused_k=used, max_seqlen_q=width,
-            max_seqlen_k=512, softmax_scale=layer.scaling, causal=True, window_size=(-1, -1),
+            max_seqlen_k=table.shape[1] * self.page_size, softmax_scale=layer.scaling, causal=True, window_size=(-1, -1),
             block_table=table, softcap=layer.logit_cap, q_descale=None, k_descale=None,
             v_descale=None, **newer)
-'''
+"""
 
 
 @contextlib.contextmanager
@@ -90,3 +96,25 @@ class Server:
 
 def imported():
     return importlib.import_module(NAME)
+
+
+class Recording(unittest.TestCase):
+    """Each test has a toy framework and a folder of its own."""
+
+    def setUp(self):
+        self.enterContext(on_disk())
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.addCleanup(attest_record.uninstall)
+        os.environ["ATTEST_QUIET"] = "1"
+
+    def enterContext(self, manager):  # unittest has it from Python 3.11 on
+        value = manager.__enter__()
+        self.addCleanup(manager.__exit__, None, None, None)
+        return value
+
+    def install(self, **settings):
+        settings = {"folder": str(self.folder), "every": 1, "per_second": 1e6, **settings}
+        return attest_record.install(Settings(**settings))
+
+    def records(self):
+        return [json.loads(path.read_text()) for path in sorted(self.folder.glob("*.json"))]
