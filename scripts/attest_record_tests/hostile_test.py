@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -120,13 +121,16 @@ class Processes(toy.Recording):
         session = self.install()
         server = toy.Server(toy.imported())
         session.writer._lock.acquire()
+        session._lock.acquire()
         child = os.fork()
         if child == 0:
+            signal.alarm(60)  # a lock that nobody holds any more would be waited for in vain
             try:
                 server.verify()
                 os._exit(0 if session.counts["recorded"] == 1 else 1)
             finally:
                 os._exit(2)
+        session._lock.release()
         session.writer._lock.release()
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
         self.assertEqual(len(self.records()), 1)
@@ -261,6 +265,12 @@ class Checker(unittest.TestCase):
         for path in ("/nowhere/libattest.so", sys.executable, "libc.so.6"):
             with self.subTest(path), self.assertRaises(attest_record.Unavailable):
                 checker.Library(path)
+
+    def test_a_library_of_another_version(self):
+        other = mock.Mock(attest_abi_version=lambda: 2)
+        with mock.patch.object(checker.ctypes, "CDLL", return_value=other):
+            with self.assertRaisesRegex(attest_record.Unavailable, "ABI version 2"):
+                checker.Library("libattest.so.2")
 
     def test_only_the_one_that_was_asked_for(self):
         with mock.patch.dict(os.environ, {"ATTEST_LIB": "/nowhere/libattest.so"}):

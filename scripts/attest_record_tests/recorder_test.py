@@ -37,6 +37,13 @@ class Install(toy.Recording):
         toy.Server(module).verify()
         self.assertEqual((len(module.launched), session.counts["recorded"]), (1, 1))
 
+    def test_patching_a_module_again_wraps_nothing_twice(self):
+        session = self.install(live="warn")
+        module = toy.imported()
+        attest_record._installed.patch(module)
+        toy.Server(module).verify()
+        self.assertEqual(session.counts["judged"], 1)
+
     def test_uninstall_puts_everything_back(self):
         module = toy.imported()
         before = (module.unified_attention, module.AiterAttnBackend.forward_extend)
