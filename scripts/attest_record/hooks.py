@@ -47,7 +47,7 @@ class Hooks:
                     self._patch_backend(getattr(module, name), target)
             for name in target.multi_step:
                 if hasattr(module, name):
-                    self._replace(getattr(module, name), "__init__", _numbering)
+                    self._replace(getattr(module, name), "__init__", numbering)
         if module.__name__ in RUNNERS:
             owner, method = RUNNERS[module.__name__]
             if hasattr(module, owner):
@@ -130,7 +130,7 @@ class Hooks:
         return watched
 
 
-def _numbering(init):
+def numbering(init):
     """Tells every backend of a multi-step one which draft step it is: the batch does not say."""
 
     def construct(multi, *args, **kwargs):

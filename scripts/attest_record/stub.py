@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from . import allow, checker
 from .frameworks import TARGETS
-from .hooks import Hooks, number_steps
+from .hooks import Hooks, numbering
 from .kernels import KERNELS
 from .session import AttestWarning, BrokenRule, NotJudged, Session, Settings
 
@@ -75,7 +75,7 @@ class Stub(Hooks):
                 self._patch_backend(getattr(self._module, name), self._target)
         for name in self._target.multi_step:
             if hasattr(self._module, name):
-                self._replace(getattr(self._module, name), "__init__", _numbered)
+                self._replace(getattr(self._module, name), "__init__", numbering)
         return self.calls
 
     def __exit__(self, *_):
@@ -112,14 +112,6 @@ class Stub(Hooks):
             raise BrokenRule(text, counted, record)
         if counted:
             warnings.warn(text, AttestWarning, stacklevel=3)
-
-
-def _numbered(init):
-    def construct(multi, *args, **kwargs):
-        init(multi, *args, **kwargs)
-        number_steps(multi)
-
-    return construct
 
 
 def _result(kernel_name, bound):

@@ -32,7 +32,8 @@ def _decode_mode(batch, backend):
     if getattr(backend, "attest_draft_step", None) is not None:
         return "draft_decode"
     spec = getattr(batch, "spec_info", None)
-    if spec is not None and getattr(spec, "kv_indptr", None) is not None:
+    drafting = getattr(backend, "draft_decode_metadata", None) is not None  # the AMX backend's sign
+    if drafting or (spec is not None and getattr(spec, "kv_indptr", None) is not None):
         raise NoTruth(
             "a draft step of unknown number: its multi-step backend was made before install()"
         )
@@ -77,6 +78,7 @@ def _runs_of_rows(matrix, lengths):
 
 def sglang_truth(backend, layer, batch):
     """(mode, truth) as docs/captured_calls.md has them. Raises NoTruth."""
+    _refuse_what_lengths_do_not_tell(backend, layer)
     mode = mode_of(batch, backend)
     rows = _rows(mode, backend, batch)
     truth = {
@@ -91,6 +93,17 @@ def sglang_truth(backend, layer, batch):
         truth["draft_step"], truth["base_committed"] = rows.step, rows.base
     truth.update(_slots(backend, layer, batch, rows))
     return mode, truth
+
+
+def _refuse_what_lengths_do_not_tell(backend, layer):
+    if getattr(layer, "is_cross_attention", False):
+        raise NoTruth("cross attention reads an encoder's tokens")
+    attn_type = getattr(layer, "attn_type", None)
+    if "encoder" in str(getattr(attn_type, "value", attn_type)).lower():
+        raise NoTruth("an encoder's layer is not causal")
+    for name in ("attn_dcp_size", "dcp_size"):
+        if int(getattr(backend, name, 1) or 1) > 1:
+            raise NoTruth("each rank of decode context parallelism reads its share of the keys")
 
 
 class _Rows:
@@ -181,7 +194,10 @@ def _table(backend, batch):
 
 def _slots(backend, layer, batch, rows):
     """The slots of every row's tokens, and the size of the pool that the layer reads."""
-    table, pool = _table(backend, batch), backend.token_to_kv_pool
+    table = _table(backend, batch)
+    pool = getattr(backend, "token_to_kv_pool", None) or getattr(batch, "token_to_kv_pool", None)
+    if pool is None:
+        raise NoTruth("neither the backend nor the batch has a KV pool")
     requests = integers(batch.req_pool_indices)
     lengths = [committed + new for committed, new in zip(rows.committed, rows.new_tokens)]
     if rows.step is not None:

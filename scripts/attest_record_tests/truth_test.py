@@ -76,6 +76,10 @@ class SglangTruth(unittest.TestCase):
         batch.spec_info = types.SimpleNamespace(kv_indptr=_ints([0, 31, 41]), topk=1)
         with self.assertRaisesRegex(NoTruth, "draft step of unknown number"):
             self.of(batch)
+        batch.spec_info = None
+        self.backend.draft_decode_metadata = ("table", "lengths", "rows")
+        with self.assertRaisesRegex(NoTruth, "draft step of unknown number"):
+            self.of(batch)
 
     def test_a_windowed_layer_reads_its_own_pool(self):
         layer = Layer()
@@ -93,6 +97,19 @@ class SglangTruth(unittest.TestCase):
         batch.seq_lens = _ints([600, 9])
         with self.assertRaisesRegex(NoTruth, "row 0 has 600 tokens"):
             self.of(batch)
+
+    def test_layers_whose_keys_the_lengths_do_not_tell_are_not_judged(self):
+        batch = self.world.batch("decode", [1, 1])
+        for owner, changes, text in (
+            (Layer(), {"is_cross_attention": True}, "cross attention"),
+            (Layer(), {"attn_type": types.SimpleNamespace(value="encoder_only")}, "not causal"),
+            (self.backend, {"attn_dcp_size": 2}, "context parallelism"),
+            (self.backend, {"attn_dcp_size": 1, "token_to_kv_pool": None}, "KV pool"),
+        ):
+            for name, value in changes.items():
+                setattr(owner, name, value)
+            with self.subTest(text), self.assertRaisesRegex(NoTruth, text):
+                self.of(batch, owner if isinstance(owner, Layer) else None)
 
     def test_an_unknown_mode_is_said(self):
         batch = self.world.batch("decode", [1, 1])
