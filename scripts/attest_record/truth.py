@@ -101,7 +101,7 @@ def _refuse_what_lengths_do_not_tell(backend, layer):
     attn_type = getattr(layer, "attn_type", None)
     if "encoder" in str(getattr(attn_type, "value", attn_type)).lower():
         raise NoTruth("an encoder's layer is not causal")
-    for name in ("attn_dcp_size", "dcp_size"):
+    for name in ("dcp_world_size", "attn_dcp_size", "dcp_size"):
         if int(getattr(backend, name, 1) or 1) > 1:
             raise NoTruth("each rank of decode context parallelism reads its share of the keys")
 
