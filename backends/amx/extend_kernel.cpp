@@ -237,8 +237,8 @@ std::vector<Item> items_of(const ExtendArguments& args) {
       }
     }
   }
-  std::stable_sort(items.begin(), items.end(),
-                   [](const Item& a, const Item& b) { return a.cost > b.cost; });
+  std::sort(items.begin(), items.end(),
+            [](const Item& a, const Item& b) { return a.cost > b.cost; });
   return items;
 }
 
