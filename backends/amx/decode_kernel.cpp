@@ -173,7 +173,7 @@ class DecodeWorker {
         load(item, start + keys_per_block, keys[1 - at]);
         keys[1 - at].prefetch(args_.shape);
       }
-      pack_.pack(keys[at]);
+      pack_.pack(keys[at], looking.size() > 1 ? KeyRows::copied : KeyRows::in_place);
       see(keys[at]);
       attend(pack_, looking);
     }
