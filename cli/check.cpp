@@ -27,9 +27,9 @@ struct Stop {};
 
 /// A file written at that time or later is read; nothing: every file.
 std::optional<std::filesystem::file_time_type> since_of(const Options& options) {
-  if (options.since.empty()) return std::nullopt;
-  // add_check has refused a text that is no age.
-  return std::filesystem::file_time_type::clock::now() - age_from_text(options.since).value();
+  const auto age = age_from_text(options.since);  // add_check has refused what is none
+  if (!age) return std::nullopt;
+  return std::filesystem::file_time_type::clock::now() - *age;
 }
 
 Ending check_source(const Options& options) {
@@ -40,6 +40,7 @@ Ending check_source(const Options& options) {
   JunitReport junit;
   std::int64_t shown = 0;
   std::int64_t not_shown = 0;
+  bool stopped = false;
   const auto judge = [&](const CapturedCall& call) {
     if (interrupted()) throw Stop{};
     const CheckedCall checked = check_call(call);
@@ -67,8 +68,9 @@ Ending check_source(const Options& options) {
   try {
     read_calls(options.source, judge, since_of(options));
   } catch (const Stop&) {
+    stopped = true;
   }
-  int code = interrupted() ? exit_interrupted : check_exit_code(summary, options.labels);
+  int code = stopped || interrupted() ? exit_interrupted : check_exit_code(summary, options.labels);
   // Nothing new is no mistake of whoever asks every hour.
   if (code == exit_usage && !options.since.empty()) code = exit_code(Verdict::unsupported);
   if (options.json) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <iostream>
+#include <memory>
 #include <regex>
 #include <set>
 
@@ -74,8 +75,8 @@ std::optional<std::chrono::seconds> age_from_text(std::string_view text) {
   if (text.empty()) return std::nullopt;
   const auto* const unit = std::ranges::find(units, text.back(), &Unit::letter);
   std::int64_t count = 0;
-  const char* const end = text.data() + text.size() - 1;
-  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  const char* const end = std::to_address(text.end()) - 1;
+  const auto [stop, error] = std::from_chars(std::to_address(text.begin()), end, count);
   // A century is more than anybody has recorded, and keeps the product from overflowing.
   if (unit == units.end() || error != std::errc() || stop != end || count < 0 || count > 36'500) {
     return std::nullopt;

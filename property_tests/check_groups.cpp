@@ -32,8 +32,11 @@ void CallGroups::add(const CheckedCall& call) {
 
 std::string CallGroups::text(const Console& console) const {
   std::vector<const Group*> order;
+  order.reserve(groups_.size());
   for (const auto& [key, group] : groups_) order.push_back(&group);
-  std::ranges::stable_sort(order, std::ranges::greater{}, &Group::calls);
+  std::ranges::sort(order, [](const Group* a, const Group* b) {
+    return a->calls != b->calls ? a->calls > b->calls : a->first.id < b->first.id;
+  });
   std::string text;
   for (const Group* group : order) {
     text += counted(group->calls, "call") + " like\n" + checked_call_text(group->first, console);
