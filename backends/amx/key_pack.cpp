@@ -66,8 +66,9 @@ void KeyBlock::prefetch(const BlockShape& shape) const {
 }
 
 std::size_t KeyPack::bytes_of(const BlockShape& shape) {
-  const auto elements = static_cast<std::size_t>(padded(shape.head_dim) + padded(shape.v_head_dim));
-  return elements * keys_per_block * sizeof(Bf16);
+  const auto k_elements = static_cast<std::size_t>(padded(shape.head_dim));
+  const auto v_elements = static_cast<std::size_t>(padded(shape.v_head_dim));
+  return (k_elements + v_elements) * keys_per_block * sizeof(Bf16);
 }
 
 KeyPack::KeyPack(const BlockShape& shape) : KeyPack(shape, nullptr) {
