@@ -1,6 +1,7 @@
 #include "backends/registry.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 #include <utility>
 
@@ -14,6 +15,17 @@ namespace {
 
 constexpr std::string_view fault_prefix = "faulty-";
 
+/// Every signature the AMX kernels take, on every engine.
+std::deque<amx::AmxBackend> amx_backends() {
+  std::deque<amx::AmxBackend> backends;
+  for (const auto engine : {amx::Engine::native, amx::Engine::patch, amx::Engine::trap}) {
+    for (const Signature signature : {Signature::extend, Signature::decode}) {
+      backends.emplace_back(signature, engine);
+    }
+  }
+  return backends;
+}
+
 std::vector<const Backend*> list_of_all() {
   static const ScalarBackend unified("scalar", Signature::unified,
                                      "plain float32 loops, the stand-in for a production kernel");
@@ -25,12 +37,8 @@ std::vector<const Backend*> list_of_all() {
                                         "the same behind AITER's MLA decode call");
   std::vector<const Backend*> list = {&unified, &extend, &decode, &mla_decode};
   // Built on first use, like the others: their profiles are read then.
-  using amx::Engine;
-  for (const Engine engine : {Engine::native, Engine::patch, Engine::trap}) {
-    for (const Signature signature : {Signature::extend, Signature::decode}) {
-      list.push_back(new amx::AmxBackend(signature, engine));
-    }
-  }
+  static const std::deque<amx::AmxBackend> on_tiles = amx_backends();
+  for (const amx::AmxBackend& backend : on_tiles) list.push_back(&backend);
   for (const ScalarBackend& faulty : faulty_backends()) list.push_back(&faulty);
   for (const Backend* faulty : faulty_amx_backends()) list.push_back(faulty);
   return list;
