@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "reference/compare.hpp"
@@ -21,9 +22,11 @@ std::vector<std::int64_t> rows_to_try(const Attended& meaning) {
     if (meaning.rows[r].expect == RowExpectation::value)
       rows.push_back(static_cast<std::int64_t>(r));
   }
-  std::stable_sort(rows.begin(), rows.end(), [&](std::int64_t a, std::int64_t b) {
-    return meaning.rows[static_cast<std::size_t>(a)].visible() >
-           meaning.rows[static_cast<std::size_t>(b)].visible();
+  const auto visible = [&](std::int64_t row) {
+    return meaning.rows[static_cast<std::size_t>(row)].visible();
+  };
+  std::sort(rows.begin(), rows.end(), [&](std::int64_t a, std::int64_t b) {
+    return std::pair(visible(b), a) < std::pair(visible(a), b);
   });
   return rows;
 }
