@@ -70,6 +70,7 @@ Ending check_source(const Options& options) {
   } catch (const Stop&) {
     stopped = true;
   }
+  // A signal that ends the reading of standard input throws nothing.
   int code = stopped || interrupted() ? exit_interrupted : check_exit_code(summary, options.labels);
   // Nothing new is no mistake of whoever asks every hour.
   if (code == exit_usage && !options.since.empty()) code = exit_code(Verdict::unsupported);
