@@ -37,7 +37,7 @@ std::vector<double> row_of(const Expected& expected, std::int64_t row) {
 }
 
 /// What the reference says of one row that sees `keys` instead.
-std::vector<double> row_with(const Agreed& agreed, std::int64_t row, Attended changed) {
+std::vector<double> row_with(const Agreed& agreed, std::int64_t row, const Attended& changed) {
   ReferenceOptions options;
   options.envelopes = false;
   options.threads = 1;
@@ -50,7 +50,7 @@ std::vector<double> row_with_keys(const Agreed& agreed, std::int64_t row,
                                   std::vector<KeyRun> keys) {
   Attended changed = agreed.meaning;
   changed.rows[static_cast<std::size_t>(row)].keys = canonical(std::move(keys));
-  return row_with(agreed, row, std::move(changed));
+  return row_with(agreed, row, changed);
 }
 
 const AttendedRow& truth(const Agreed& agreed, std::int64_t row) {
@@ -67,7 +67,7 @@ RowAnswer mean_of_v(const Agreed& agreed, std::int64_t row) {
   changed.scale = 0;
   changed.softcap = 0;
   changed.sinks = false;
-  return row_with(agreed, row, std::move(changed));
+  return row_with(agreed, row, changed);
 }
 
 /// The row of the same token, or the last one, of the nearest earlier request that has values.
