@@ -2,7 +2,7 @@
 # Static findings in the sources: clang-tidy-19 with the repository's .clang-tidy, clang's warnings included.
 # Usage: scripts/tidy.sh BUILD_DIR [file ...]     Without files: every source that is not a test.
 # A finding, a crash, and a source that the build does not compile all fail. Tests are the bulk of the
-# parsing and none of what ships: clang's warnings over them are the clang build's (ci/sanitizers.sh).
+# parsing and none of what ships: clang's warnings over them are the clang preset's, not this script's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -ge 1 ] || { sed -n 3p "$0" | cut -c 3- >&2; exit 64; }
