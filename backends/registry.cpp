@@ -1,6 +1,8 @@
 #include "backends/registry.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -16,6 +18,30 @@ namespace {
 
 constexpr std::string_view fault_prefix = "faulty-";
 
+/// Every signature the AMX kernels take, on every engine.
+std::deque<amx::AmxBackend> amx_backends() {
+  std::deque<amx::AmxBackend> backends;
+  for (const auto engine : {amx::Engine::native, amx::Engine::patch, amx::Engine::trap}) {
+    for (const Signature signature : {Signature::extend, Signature::decode}) {
+      backends.emplace_back(signature, engine);
+    }
+  }
+  return backends;
+}
+
+/// Every signature the HIP kernels take, on every engine; `available()` says which ones run.
+std::deque<hip::HipBackend> hip_backends() {
+  std::deque<hip::HipBackend> backends;
+  const std::shared_ptr<const hip::Engine> engines[] = {
+      hip::host_engine(32), hip::device_engine("cuda"), hip::device_engine("rocm")};
+  for (const auto& engine : engines) {
+    for (const Signature signature : {Signature::unified, Signature::mla_decode}) {
+      backends.emplace_back("hip", signature, engine);
+    }
+  }
+  return backends;
+}
+
 std::vector<const Backend*> list_of_all() {
   static const ScalarBackend unified("scalar", Signature::unified,
                                      "plain float32 loops, the stand-in for a production kernel");
@@ -27,22 +53,14 @@ std::vector<const Backend*> list_of_all() {
                                         "the same behind AITER's MLA decode call");
   std::vector<const Backend*> list = {&unified, &extend, &decode, &mla_decode};
   // Built on first use, like the others: their profiles are read then.
-  using amx::Engine;
-  for (const Engine engine : {Engine::native, Engine::patch, Engine::trap}) {
-    for (const Signature signature : {Signature::extend, Signature::decode}) {
-      list.push_back(new amx::AmxBackend(signature, engine));
-    }
-  }
-  const std::shared_ptr<const hip::Engine> engines[] = {
-      hip::host_engine(32), hip::device_engine("cuda"), hip::device_engine("rocm")};
-  for (const auto& hip_engine : engines) {
-    for (const Signature signature : {Signature::unified, Signature::mla_decode}) {
-      list.push_back(new hip::HipBackend("hip", signature, hip_engine));
-    }
-  }
+  static const std::deque<amx::AmxBackend> on_tiles = amx_backends();
+  for (const amx::AmxBackend& backend : on_tiles) list.push_back(&backend);
+  static const std::deque<hip::HipBackend> on_hip = hip_backends();
+  for (const hip::HipBackend& backend : on_hip) list.push_back(&backend);
   for (const ScalarBackend& faulty : faulty_backends()) list.push_back(&faulty);
   for (const Backend* faulty : faulty_amx_backends()) list.push_back(faulty);
-  for (auto& faulty : hip::faulty_hip_backends()) list.push_back(faulty.release());
+  static const auto faulty_on_hip = hip::faulty_hip_backends();
+  for (const auto& faulty : faulty_on_hip) list.push_back(faulty.get());
   return list;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/interrupt.hpp"
 #include "contracts/verdict.hpp"
 #include "property_tests/check_calls.hpp"
+#include "property_tests/check_groups.hpp"
 #include "property_tests/check_text.hpp"
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/junit.hpp"
@@ -16,48 +17,67 @@ namespace attest {
 namespace {
 
 struct Options {
-  std::string source = "-", junit;
+  std::string source = "-", junit, since;
   std::int64_t limit = 20;
-  bool labels = false, json = false;
+  bool labels = false, json = false, group = false;
 };
 
 /// Ends the reading of calls; not an error.
 struct Stop {};
 
+/// A file written at that time or later is read; nothing: every file.
+std::optional<std::filesystem::file_time_type> since_of(const Options& options) {
+  const auto age = age_from_text(options.since);  // add_check has refused what is none
+  if (!age) return std::nullopt;
+  return std::filesystem::file_time_type::clock::now() - *age;
+}
+
 Ending check_source(const Options& options) {
   const Console err = Console::of(STDERR_FILENO, "standard error");
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   CheckSummary summary;
+  CallGroups groups;
   JunitReport junit;
   std::int64_t shown = 0;
   std::int64_t not_shown = 0;
+  bool stopped = false;
+  const auto judge = [&](const CapturedCall& call) {
+    if (interrupted()) throw Stop{};
+    const CheckedCall checked = check_call(call);
+    summary.add(checked);
+    if (!options.junit.empty()) junit.add(as_case_result(checked, options.labels));
+    if (options.json) {
+      out.print(checked_call_json(checked) + "\n");
+      return;
+    }
+    // Of a labelled set the surprises are of interest.
+    if (options.labels && checked.comparison.outcome != LabelOutcome::disagree) return;
+    if (options.group) {
+      groups.add(checked);
+      return;
+    }
+    const std::string text = checked_call_text(checked, out);
+    if (text.empty()) return;
+    if (options.limit > 0 && shown == options.limit) {
+      ++not_shown;
+      return;
+    }
+    ++shown;
+    out.print(text);
+  };
   try {
-    read_calls(options.source, [&](const CapturedCall& call) {
-      if (interrupted()) throw Stop{};
-      const CheckedCall checked = check_call(call);
-      summary.add(checked);
-      if (!options.junit.empty()) junit.add(as_case_result(checked, options.labels));
-      if (options.json) {
-        out.print(checked_call_json(checked) + "\n");
-        return;
-      }
-      // Of a labelled set the surprises are of interest.
-      if (options.labels && checked.comparison.outcome != LabelOutcome::disagree) return;
-      const std::string text = checked_call_text(checked, out);
-      if (text.empty()) return;
-      if (options.limit > 0 && shown == options.limit) {
-        ++not_shown;
-        return;
-      }
-      ++shown;
-      out.print(text);
-    });
+    read_calls(options.source, judge, since_of(options));
   } catch (const Stop&) {
+    stopped = true;
   }
-  int code = interrupted() ? exit_interrupted : check_exit_code(summary, options.labels);
+  // A signal that ends the reading of standard input throws nothing.
+  int code = stopped || interrupted() ? exit_interrupted : check_exit_code(summary, options.labels);
+  // Nothing new is no mistake of whoever asks every hour.
+  if (code == exit_usage && !options.since.empty()) code = exit_code(Verdict::unsupported);
   if (options.json) {
     out.print(check_summary_json(summary, code) + "\n");
   } else {
+    out.print(groups.text(out));
     if (not_shown > 0) {
       out.print("... and " + std::to_string(not_shown) + " more (--limit 0 shows all)\n");
     }
@@ -77,6 +97,14 @@ void add_check(CLI::App& app, Chosen& chosen) {
   command->add_flag("--expect-labels", options->labels,
                     "0 when every judged call agrees with its own label, else 7; prints those that "
                     "do not");
+  command->add_flag("--group", options->group, "Print calls with the same findings once");
+  command
+      ->add_option("--since", options->since,
+                   "Of a folder, the files written within this time: 90s, 30m, 2h, 7d")
+      ->type_name("AGE")
+      ->check([](const std::string& text) {
+        return age_from_text(text) ? "" : text + " is no age such as 90s, 30m, 2h or 7d";
+      });
   command->add_option("--limit", options->limit, "Calls to print; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

@@ -138,6 +138,31 @@ TEST_F(InputCli, CheckReadsStandardInputAndWritesJson) {
   EXPECT_EQ(Json::parse(last)["calls"], 1);
 }
 
+TEST_F(InputCli, CheckSaysEqualFindingsOnce) {
+  const std::string folder = (corpus / "captured").string();
+  const Finished each = attest_cli({"check", folder, "--limit", "0"});
+  const Finished grouped = attest_cli({"check", folder, "--group"});
+  EXPECT_EQ(grouped.code, 2);
+  EXPECT_TRUE(has(grouped.out, "calls like\nwrong")) << grouped.out;
+  EXPECT_LT(grouped.out.size(), each.out.size());
+  EXPECT_TRUE(has(grouped.out, "191 calls: ")) << grouped.out;
+}
+
+TEST_F(InputCli, CheckLeavesOutFilesOlderThanAsked) {
+  std::ifstream file(corpus / "captured" / "sglang_calls.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  const std::filesystem::path old = save("old.jsonl", line);
+  std::filesystem::last_write_time(
+      old, std::filesystem::file_time_type::clock::now() - std::chrono::hours(3));
+  const std::string folder = old.parent_path().string();
+  EXPECT_TRUE(has(attest_cli({"check", folder, "--since", "4h"}).out, "1 call: "));
+  const Finished none = attest_cli({"check", folder, "--since", "2h"});
+  EXPECT_EQ(none.code, 3) << none.out << none.err;
+  EXPECT_TRUE(has(none.out, "0 calls: ")) << none.out;
+  EXPECT_EQ(attest_cli({"check", folder, "--since", "yesterday"}).code, 64);
+}
+
 TEST_F(InputCli, HostileCapturedCallExitsSixtyFive) {
   EXPECT_EQ(attest_cli({"check", "-"}, {}, "{\"id\": 3").code, 65);
   EXPECT_EQ(attest_cli({"check", "-"}, {}, "").code, 65);

@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <span>
@@ -81,4 +83,14 @@ int run_main(int argc, char** argv) {
 }  // namespace
 }  // namespace attest
 
-int main(int argc, char** argv) { return attest::run_main(argc, argv); }
+// What guarded() does not see: describing the options, or no memory for an error's own text.
+int main(int argc, char** argv) {
+  try {
+    return attest::run_main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "attest: %s\n", error.what());
+  } catch (...) {
+    std::fputs("attest: an exception of unknown type\n", stderr);
+  }
+  return attest::exit_internal;
+}

@@ -31,6 +31,7 @@ std::array<int, 2> make_pipe() {
   for (const auto& [key, value] : environment) ::setenv(key.c_str(), value.c_str(), 1);
   if (::chdir(ATTEST_SOURCE_DIR) != 0) ::_exit(126);
   std::vector<char*> pointers;
+  pointers.reserve(argv.size() + 1);
   for (std::string& argument : argv) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   ::execv(pointers[0], pointers.data());

@@ -44,6 +44,9 @@ class Checker {
     if (!error_ && !ok) error_ = message;
   }
   bool failed() const { return error_.has_value(); }
+  const std::optional<std::string>& error() const { return error_; }
+
+ private:
   std::optional<std::string> error_;
 };
 
@@ -208,7 +211,7 @@ std::optional<std::string> problem_error(const Problem& p) {
   check.range("topk", p.topk, 1, max_batch);
   check.range("draft_step", p.draft_step, 0, max_batch);
   if (p.num_draft_tokens) check.range("num_draft_tokens", *p.num_draft_tokens, 0, max_batch);
-  if (check.failed()) return check.error_;
+  if (check.failed()) return check.error();
   check_strides(p, p.pool.k, "pool.k", p.model.head_dim, check);
   check_strides(p, p.pool.v, "pool.v", p.model.v_head_dim, check);
   if (!check.failed()) check_batch(p, check);
@@ -216,7 +219,7 @@ std::optional<std::string> problem_error(const Problem& p) {
   if (!check.failed() && p.pool.slots.empty()) {
     check.range("pages the batch needs", pages_needed(p), 0, p.pool.num_pages);
   }
-  return check.error_;
+  return check.error();
 }
 
 std::string describe(const Problem& p) {

@@ -1,6 +1,10 @@
 #include "property_tests/check_calls.hpp"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <iostream>
+#include <memory>
 #include <regex>
 #include <set>
 
@@ -52,12 +56,32 @@ CheckedCall check_call(const CapturedCall& captured) {
   return checked;
 }
 
-void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each) {
+void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each,
+                std::optional<std::filesystem::file_time_type> since) {
   if (source == "-") {
     read_captured(std::cin, "standard input", each);
   } else {
-    read_captured(std::filesystem::path(source), each);
+    read_captured(std::filesystem::path(source), each, since);
   }
+}
+
+std::optional<std::chrono::seconds> age_from_text(std::string_view text) {
+  struct Unit {
+    char letter;
+    std::int64_t seconds;
+  };
+  static constexpr std::array units = {Unit{'s', 1}, Unit{'m', 60}, Unit{'h', 3600},
+                                       Unit{'d', 86'400}};
+  if (text.empty()) return std::nullopt;
+  const auto* const unit = std::ranges::find(units, text.back(), &Unit::letter);
+  std::int64_t count = 0;
+  const char* const end = std::to_address(text.end()) - 1;
+  const auto [stop, error] = std::from_chars(std::to_address(text.begin()), end, count);
+  // A century is more than anybody has recorded, and keeps the product from overflowing.
+  if (unit == units.end() || error != std::errc() || stop != end || count < 0 || count > 36'500) {
+    return std::nullopt;
+  }
+  return std::chrono::seconds(count * unit->seconds);
 }
 
 void CheckSummary::add(const CheckedCall& call) {

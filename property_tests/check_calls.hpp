@@ -1,8 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +37,13 @@ struct CheckedCall {
 
 CheckedCall check_call(const CapturedCall& captured);
 
-/// Reads "-" (standard input), a file or a directory. \throws FixtureError,
-/// std::filesystem::filesystem_error
-void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each);
+/// Reads "-" (standard input), a file or a directory; of that, with `since`, the files written
+/// then or later. \throws FixtureError, std::filesystem::filesystem_error
+void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each,
+                std::optional<std::filesystem::file_time_type> since = std::nullopt);
+
+/// "90s", "30m", "2h", "7d"; nothing where the text is none of these.
+std::optional<std::chrono::seconds> age_from_text(std::string_view text);
 
 /// Sums over many calls.
 struct CheckSummary {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "contracts/verdict.hpp"
+#include "property_tests/check_groups.hpp"
 #include "property_tests/check_text.hpp"
 
 namespace attest {
@@ -105,6 +106,47 @@ TEST(CheckCalls, WriteJsonThatSaysTheSame) {
   EXPECT_EQ(json["outcome"], "wrong");
   EXPECT_EQ(json["comparison"], "disagree");
   EXPECT_EQ(json["findings"].size(), 2U);
+}
+
+TEST(AgeFromText, ReadsACountAndAUnitAndNothingElse) {
+  using std::chrono::seconds;
+  EXPECT_EQ(age_from_text("90s"), seconds(90));
+  EXPECT_EQ(age_from_text("30m"), seconds(1800));
+  EXPECT_EQ(age_from_text("2h"), seconds(7200));
+  EXPECT_EQ(age_from_text("7d"), seconds(7 * 86'400));
+  for (const char* const text :
+       {"", "h", "2", "2w", "-2h", "2.5h", "2 h", "99999999999999999999d", "36501d", "0x2h"}) {
+    EXPECT_EQ(age_from_text(text), std::nullopt) << text;
+  }
+}
+
+TEST(CallGroups, SayEqualFindingsOnceAndTheMostFrequentFirst) {
+  const CheckedCall wrong = call_with(Verdict::rejected, LabelOutcome::not_judged);
+  CheckedCall elsewhere = wrong;
+  elsewhere.mode = "decode";
+  CheckedCall other_values = wrong;
+  other_values.id = "sglang-0002";
+  other_values.check.findings[0].got = "99";
+  CallGroups groups;
+  for (const CheckedCall& call : {elsewhere, wrong, other_values}) groups.add(call);
+  const std::string text = groups.text(Console::silent());
+  EXPECT_EQ(text.find("2 calls like"), 0U) << text;
+  EXPECT_NE(text.find("1 call like"), std::string::npos) << text;
+  EXPECT_EQ(text.find("99"), std::string::npos) << "the first call stands for its group";
+}
+
+TEST(CallGroups, KeepReasonsApartAndLeaveOutWhatIsRight) {
+  CheckedCall missing = call_with(Verdict::unsupported, LabelOutcome::not_judged);
+  missing.check.reason = "no truth recorded";
+  CheckedCall unknown = missing;
+  unknown.check.reason = "kernel is not known";
+  CallGroups groups;
+  groups.add(call_with(Verdict::pass, LabelOutcome::not_judged));
+  EXPECT_TRUE(groups.empty());
+  groups.add(missing);
+  groups.add(unknown);
+  const std::string text = groups.text(Console::silent());
+  EXPECT_EQ(text.find("2 calls"), std::string::npos) << text;
 }
 
 }  // namespace

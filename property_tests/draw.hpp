@@ -14,7 +14,7 @@ class Draw {
  public:
   Draw(std::uint64_t seed, std::uint64_t index) : key_(mix(seed ^ mix(index + 1))) {}
 
-  std::uint64_t bits() { return mix(key_ + golden_ * ++count_); }
+  std::uint64_t bits() { return mix(key_ + golden * ++count_); }
 
   /// Uniform in [0, n), n >= 1. The bias of the multiply-shift is below n / 2^32.
   std::int64_t below(std::int64_t n) {
@@ -37,7 +37,7 @@ class Draw {
   }
 
  private:
-  static constexpr std::uint64_t golden_ = 0x9e3779b97f4a7c15;
+  static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
   static constexpr std::uint64_t mix(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;

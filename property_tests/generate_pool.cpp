@@ -72,7 +72,7 @@ void draw_pool(Draw& draw, const GeneratorOptions&, Problem& problem) {
   pool.placement = kind < 70   ? Placement::permuted
                    : kind < 90 ? Placement::high
                                : Placement::sequential;
-  pool.seed = draw.below(1 << 20);
+  pool.seed = static_cast<std::uint64_t>(draw.below(1 << 20));
   draw_strides(draw, problem);
   if (draw.chance(4)) cross_an_address_edge(draw, problem);
   // One page in a pool of two is the identity half the time; a few seeds on, it is not. A single

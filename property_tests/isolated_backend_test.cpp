@@ -162,6 +162,22 @@ TEST(RunWire, CarriesARequestUnchanged) {
   EXPECT_EQ(back.options, options);
 }
 
+TEST(RunWire, QuotesAWordThatNamesNoRecipe) {
+  Case c = verify_case();
+  const TensorSource source(c.problem, Recipe::recall, 1, {});
+  const Call call = std::get<Call>(call_of(c, make_slot_map(c.problem)));
+  std::string bytes = encode_request("x", call, source, {});
+  const std::size_t at = bytes.find("recall");
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, 6, "recoil");
+  try {
+    decode_request(bytes);
+    FAIL() << "it was accepted";
+  } catch (const BackendError& error) {
+    EXPECT_EQ(std::string(error.what()), "worker request: recipe = \"recoil\" names nothing");
+  }
+}
+
 TEST(RunWire, RefusesBytesThatAreNoMessage) {
   EXPECT_THROW(decode_request("{}"), BackendError);
   EXPECT_THROW(decode_request("not json"), BackendError);

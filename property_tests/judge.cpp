@@ -92,7 +92,7 @@ bool has_values(const Attended& meaning) {
 void weigh(const Call& call, const TensorSource& source, const Attended& meaning,
            const Expected& expected, const Launched& launched, const Backend& backend,
            const JudgeOptions& options, Judgement& judgement) {
-  const Output& got = launched.result->out;
+  const Output& got = launched.finished().out;
   judgement.oracles = launched.agreement;
   if (has_values(meaning)) {  // a batch of padding has no numbers, only damage to look for
     const auto numbers = compare(meaning, expected, got, backend.profile(), source);

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <new>
+#include <stdexcept>
 #include <system_error>
 
 #include "property_tests/isolated_backend.hpp"
@@ -82,11 +83,16 @@ OracleResult poison_agreement(const Attended& meaning, const Output& first, cons
 
 }  // namespace
 
+const RunResult& Launched::finished() const {
+  if (!result) throw std::logic_error("a launch that was not ended has no result");
+  return *result;
+}
+
 Launched launch(const Case& c, const Call& call, const TensorSource& source,
                 const Attended& meaning, const Backend& backend, const JudgeOptions& options) {
   Launched first = launch_once(call, source, backend, options.run);
   if (first.ended) return first;
-  first.agreement.push_back(damage_of(*first.result));
+  first.agreement.push_back(damage_of(first.finished()));
   if (!options.both_poisons) return first;
 
   PoisonPlan other_poison = c.poison;
@@ -101,8 +107,8 @@ Launched launch(const Case& c, const Call& call, const TensorSource& source,
                    " poison: " + second.reason;
     return first;
   }
-  if (first.agreement.front().passed) first.agreement.front() = damage_of(*second.result);
-  first.agreement.push_back(poison_agreement(meaning, first.result->out, second.result->out));
+  if (first.agreement.front().passed) first.agreement.front() = damage_of(second.finished());
+  first.agreement.push_back(poison_agreement(meaning, first.finished().out, second.finished().out));
   return first;
 }
 

@@ -17,6 +17,9 @@ struct Launched {
   std::optional<Verdict> ended;         ///< crashed, hung, or mismatch when the kernel raised
   std::string reason;                   ///< of `ended`
   std::vector<OracleResult> agreement;  ///< "damage" and, after two launches, "poison"
+
+  /// The result of a launch that was not ended. Throws std::logic_error if there is none.
+  const RunResult& finished() const;
 };
 
 /// Runs the call with the case's poison and sentinel, then, if asked for, with the other poison and

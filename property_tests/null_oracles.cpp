@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "reference/compare.hpp"
@@ -21,9 +22,11 @@ std::vector<std::int64_t> rows_to_try(const Attended& meaning) {
     if (meaning.rows[r].expect == RowExpectation::value)
       rows.push_back(static_cast<std::int64_t>(r));
   }
-  std::stable_sort(rows.begin(), rows.end(), [&](std::int64_t a, std::int64_t b) {
-    return meaning.rows[static_cast<std::size_t>(a)].visible() >
-           meaning.rows[static_cast<std::size_t>(b)].visible();
+  const auto visible = [&](std::int64_t row) {
+    return meaning.rows[static_cast<std::size_t>(row)].visible();
+  };
+  std::sort(rows.begin(), rows.end(), [&](std::int64_t a, std::int64_t b) {
+    return std::pair(visible(b), a) < std::pair(visible(a), b);
   });
   return rows;
 }
@@ -34,7 +37,7 @@ std::vector<double> row_of(const Expected& expected, std::int64_t row) {
 }
 
 /// What the reference says of one row that sees `keys` instead.
-std::vector<double> row_with(const Agreed& agreed, std::int64_t row, Attended changed) {
+std::vector<double> row_with(const Agreed& agreed, std::int64_t row, const Attended& changed) {
   ReferenceOptions options;
   options.envelopes = false;
   options.threads = 1;
@@ -47,7 +50,7 @@ std::vector<double> row_with_keys(const Agreed& agreed, std::int64_t row,
                                   std::vector<KeyRun> keys) {
   Attended changed = agreed.meaning;
   changed.rows[static_cast<std::size_t>(row)].keys = canonical(std::move(keys));
-  return row_with(agreed, row, std::move(changed));
+  return row_with(agreed, row, changed);
 }
 
 const AttendedRow& truth(const Agreed& agreed, std::int64_t row) {
@@ -64,7 +67,7 @@ RowAnswer mean_of_v(const Agreed& agreed, std::int64_t row) {
   changed.scale = 0;
   changed.softcap = 0;
   changed.sinks = false;
-  return row_with(agreed, row, std::move(changed));
+  return row_with(agreed, row, changed);
 }
 
 /// The row of the same token, or the last one, of the nearest earlier request that has values.

@@ -17,12 +17,12 @@ using Token = std::pair<std::int64_t, std::int64_t>;
 using Rows = std::map<Token, std::vector<std::uint32_t>>;
 
 /// The backend itself, or its sibling of the case's signature.
-const Backend& backend_for(const Case& c, const Backend& backend) {
-  if (c.signature == backend.capabilities().signature) return backend;
+const Backend* backend_for(const Case& c, const Backend& backend) {
+  if (c.signature == backend.capabilities().signature) return &backend;
   const BackendName own = split_backend_name(backend.name());
-  return *select_backends(own.implementation + "." + std::string(name(c.signature)) + "@" +
-                          own.engine)
-              .front();
+  return select_backends(own.implementation + "." + std::string(name(c.signature)) + "@" +
+                         own.engine)
+      .front();
 }
 
 Call lowered(const Case& c) {
@@ -40,7 +40,7 @@ RunResult launch(const RelatedRun& run, const Backend& backend) {
 }
 
 void collect(const RelatedRun& run, std::int64_t heads, const Backend& backend, Rows& rows) {
-  const RunResult result = launch(run, backend_for(run.c, backend));
+  const RunResult result = launch(run, *backend_for(run.c, backend));
   if (result.raised) throw std::runtime_error("raised: " + *result.raised);
   const std::int64_t compared = heads > 0 ? heads : result.out.heads;
   std::int64_t row = 0;
@@ -91,7 +91,7 @@ std::optional<std::string> out_of_bound(const std::vector<RelatedRun>& runs,
     options.both_poisons = false;
     options.diagnose = false;
     options.reference_threads = 1;
-    const Judgement judgement = judge(run.c, backend_for(run.c, backend), options);
+    const Judgement judgement = judge(run.c, *backend_for(run.c, backend), options);
     const bool fine = judgement.verdict == Verdict::pass || judgement.verdict == Verdict::untrusted;
     if (!fine) return std::string(name(judgement.verdict)) + ": " + judgement.reason;
   }

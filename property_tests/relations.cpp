@@ -136,9 +136,8 @@ MaybeTwin head_group_alone(const Case& c, const Backend&) {
   Case first = all;
   first.problem.model.num_q_heads = m.num_q_heads / m.num_kv_heads;
   first.problem.model.num_kv_heads = 1;
-  auto twin = pair_of(all, first);
-  twin->heads = first.problem.model.num_q_heads;
-  return twin;
+  return Twin{
+      .left = {{all, {}}}, .right = {{first, {}}}, .heads = first.problem.model.num_q_heads};
 }
 
 // --- How the work is divided ---

@@ -3,6 +3,9 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "fixtures/fixture.hpp"
 
@@ -46,9 +49,10 @@ template <class T>
 std::vector<T> take(std::string_view& bytes, std::size_t count) {
   if (count > bytes.size() / sizeof(T))
     throw BackendError("worker reply: its arrays are cut short");
+  const std::string_view front = bytes.substr(0, count * sizeof(T));
   std::vector<T> values(count);
-  if (count > 0) std::memcpy(values.data(), bytes.data(), count * sizeof(T));
-  bytes.remove_prefix(count * sizeof(T));
+  if (count > 0) std::memcpy(values.data(), front.data(), front.size());
+  bytes.remove_prefix(front.size());
   return values;
 }
 
@@ -58,6 +62,15 @@ std::string with_header(const json& header) {
   const std::uint64_t length = text.size();
   std::memcpy(bytes.data(), &length, length_bytes);
   return bytes + text;
+}
+
+/// What the word j[key] names.
+template <class T>
+T named(const json& j, const char* key, std::optional<T> (*from_name)(std::string_view)) {
+  const std::string& word = j.at(key).get_ref<const std::string&>();
+  const std::optional<T> value = from_name(word);
+  if (!value) throw BackendError(std::string(key) + " = \"" + word + "\" names nothing");
+  return *value;
 }
 
 /// The JSON object at the front; `bytes` then holds the arrays.
@@ -94,9 +107,9 @@ RunRequest decode_request(std::string_view bytes) try {
   RunRequest request;
   request.backend = j.at("backend");
   request.problem = problem_from_json(j.at("problem").get_ref<const std::string&>(), "request");
-  request.recipe = recipe_from_name(j.at("recipe").get_ref<const std::string&>()).value();
+  request.recipe = named(j, "recipe", recipe_from_name);
   request.seed = j.at("seed");
-  request.poison.poison = poison_from_name(j.at("poison").get_ref<const std::string&>()).value();
+  request.poison.poison = named(j, "poison", poison_from_name);
   request.poison.nan_in_v_tail = j.at("nan_in_v_tail");
   request.call = call_from_json(j.at("call").get_ref<const std::string&>(), "request");
   request.options = options_from_json(j.at("options"));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up, builds everything and runs the tests. Usage: scripts/test.sh [PRESET] [ctest arguments]
-# PRESET: dev (default), ci, clang, asan, rocm, cuda, xeon, nightly
+# PRESET: dev (default), ci, clang, asan, tsan, rocm, cuda, xeon, nightly
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=dev
@@ -8,6 +8,9 @@ if [ $# -gt 0 ] && [[ $1 != -* ]]; then
   preset=$1
   shift
 fi
-scripts/setup.sh
+case "$preset" in
+  clang | asan | tsan) scripts/setup.sh --lint ;;
+  *) scripts/setup.sh ;;
+esac
 scripts/build.sh "$preset"
 exec ctest --preset "$preset" -j "$(nproc)" "$@"

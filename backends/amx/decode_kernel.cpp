@@ -77,7 +77,7 @@ class DecodeWork {
         }
       }
     }
-    std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+    std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
       return a.keys.last - a.keys.first > b.keys.last - b.keys.first;
     });
     left_ = std::vector<std::atomic<std::int64_t>>(static_cast<std::size_t>(groups));
@@ -173,7 +173,7 @@ class DecodeWorker {
         load(item, start + keys_per_block, keys[1 - at]);
         keys[1 - at].prefetch(args_.shape);
       }
-      pack_.pack(keys[at]);
+      pack_.pack(keys[at], looking.size() > 1 ? KeyRows::copied : KeyRows::in_place);
       see(keys[at]);
       attend(pack_, looking);
     }

@@ -3,17 +3,13 @@
 #include <atomic>
 #include <vector>
 
+#include "backends/amx/extend_plan.hpp"
 #include "backends/amx/kernels.hpp"
 #include "backends/amx/parallel.hpp"
+#include "backends/amx/shared_packs.hpp"
 
 namespace attest::amx {
 namespace {
-
-/// One (request, kv head, run of packed rows).
-struct Item {
-  std::int64_t request, kv_head, first_row, rows;
-  std::int64_t cost;  ///< pairs of rows and keys
-};
 
 /// Up to 32 packed rows and the keys [first, last) that each of them may see.
 struct BlockRows {
@@ -25,13 +21,16 @@ struct BlockRows {
 
 class ExtendWorker {
  public:
-  explicit ExtendWorker(const ExtendArguments& args)
-      : args_(args), group_(args.num_q_heads / args.num_kv_heads), pack_(args.shape) {
-    blocks_.reserve(max_blocks_per_item);
-    for (int b = 0; b < max_blocks_per_item; ++b) blocks_.emplace_back(args.shape);
+  ExtendWorker(const ExtendArguments& args, SharedPacks& shared, std::int64_t blocks)
+      : args_(args),
+        shared_(shared),
+        group_(args.num_q_heads / args.num_kv_heads),
+        pack_(args.shape) {
+    blocks_.reserve(static_cast<std::size_t>(blocks));
+    for (std::int64_t b = 0; b < blocks; ++b) blocks_.emplace_back(args.shape);
   }
 
-  void run(const Item& item) {
+  void run(const ExtendItem& item) {
     item_ = item;
     const std::int64_t i = item.request;
     new_tokens_ = args_.extend_seq_lens[i];
@@ -94,25 +93,38 @@ class ExtendWorker {
     rows.first[r] = args_.window > 0 ? std::max<std::int64_t>(0, rows.last[r] - args_.window) : 0;
   }
 
-  /// One pass over the key blocks: the next one's rows are fetched while this one is computed.
-  void walk_keys() {
-    if (first_key_ >= last_key_) return;
-    KeyBlock keys[2];
-    std::int64_t start = block_start(first_key_);
-    load(start, keys[0]);
-    for (int at = 0; start < last_key_; at = 1 - at, start += keys_per_block) {
-      if (start + keys_per_block < last_key_) {
-        load(start + keys_per_block, keys[1 - at]);
-        keys[1 - at].prefetch(args_.shape);
-      }
-      pack_.pack(keys[at]);
-      look(start, keys[at].last);
+  /// Blocks that other items walk too are packed once, whole, whatever part of them this one sees.
+  void walk_shared() {
+    for (std::int64_t start = 0; start < last_key_; start += keys_per_block) {
+      const std::int64_t block = item_.shared_blocks + start / keys_per_block;
+      if (start + keys_per_block < last_key_) shared_.prefetch(block + 1);
+      const KeyPack& pack =
+          shared_.get(block, [&](KeyBlock& keys) { load(start, 0, prefix_ + new_tokens_, keys); });
+      look(pack, start);
     }
   }
 
-  void load(std::int64_t start, KeyBlock& keys) const {
-    keys.first = static_cast<int>(std::max<std::int64_t>(0, first_key_ - start));
-    keys.last = static_cast<int>(std::min<std::int64_t>(keys_per_block, last_key_ - start));
+  /// One pass over the key blocks: the next one's rows are fetched while this one is computed.
+  void walk_keys() {
+    if (first_key_ >= last_key_) return;
+    if (item_.shared_blocks >= 0) return walk_shared();
+    KeyBlock keys[2];
+    std::int64_t start = block_start(first_key_);
+    load(start, first_key_, last_key_, keys[0]);
+    for (int at = 0; start < last_key_; at = 1 - at, start += keys_per_block) {
+      if (start + keys_per_block < last_key_) {
+        load(start + keys_per_block, first_key_, last_key_, keys[1 - at]);
+        keys[1 - at].prefetch(args_.shape);
+      }
+      pack_.pack(keys[at], num_blocks_ > 1 ? KeyRows::copied : KeyRows::in_place);
+      look(pack_, start);
+    }
+  }
+
+  /// The part of the block at `start` that lies in [first, last).
+  void load(std::int64_t start, std::int64_t first, std::int64_t last, KeyBlock& keys) const {
+    keys.first = static_cast<int>(std::max<std::int64_t>(0, first - start));
+    keys.last = static_cast<int>(std::min<std::int64_t>(keys_per_block, last - start));
     const std::int64_t table =
         args_.req_pool_indices[item_.request] * args_.req_to_token_columns + first_column_;
     for (int j = keys.first; j < keys.last; ++j) {
@@ -129,7 +141,8 @@ class ExtendWorker {
     }
   }
 
-  void look(std::int64_t start, int count) {
+  void look(const KeyPack& pack, std::int64_t start) {
+    const int count = pack.keys();
     std::array<Looking, max_blocks_per_item> looking;
     std::size_t n = 0;
     for (int b = 0; b < num_blocks_; ++b) {
@@ -139,7 +152,7 @@ class ExtendWorker {
       see(rows, start, count, b, visible);
       looking[n++] = {&blocks_[static_cast<std::size_t>(b)], &visible};
     }
-    attend(pack_, std::span(looking.data(), n));
+    attend(pack, std::span(looking.data(), n));
   }
 
   void see(const BlockRows& rows, std::int64_t start, int count, int b, Visibility& visible) {
@@ -188,6 +201,7 @@ class ExtendWorker {
   }
 
   const ExtendArguments& args_;
+  SharedPacks& shared_;
   const std::int64_t group_;
   KeyPack pack_;
   std::vector<RowBlock> blocks_;
@@ -196,66 +210,27 @@ class ExtendWorker {
   std::array<std::array<std::uint8_t, std::size_t{keys_per_block} * rows_per_block>,
              max_blocks_per_item>
       masks_{};
-  Item item_{};
+  ExtendItem item_{};
   int num_blocks_ = 0;
   std::int64_t new_tokens_ = 0, prefix_ = 0, first_column_ = 0;
   std::int64_t first_key_ = 0, last_key_ = 0;
 };
-
-/// Rows of one kv head that are computed at all.
-std::int64_t packed_rows(const ExtendArguments& args, std::int64_t request) {
-  std::int64_t tokens = args.extend_seq_lens[request];
-  if (args.shape.defect == Defect::rows_past_max_len_skipped) {
-    tokens = std::min(tokens, (args.max_len + 31) / 32 * 32);
-  }
-  return tokens * (args.num_q_heads / args.num_kv_heads);
-}
-
-/// Small enough that every thread gets several; what a row computes does not depend on it.
-std::int64_t rows_per_item(const ExtendArguments& args) {
-  std::int64_t blocks = 0;
-  for (std::int64_t i = 0; i < args.batch; ++i) {
-    blocks += (packed_rows(args, i) + rows_per_block - 1) / rows_per_block * args.num_kv_heads;
-  }
-  return std::clamp<std::int64_t>(blocks / (4 * args.threads), 1, max_blocks_per_item) *
-         rows_per_block;
-}
-
-std::vector<Item> items_of(const ExtendArguments& args) {
-  std::vector<Item> items;
-  const std::int64_t group = args.num_q_heads / args.num_kv_heads;
-  const std::int64_t most = rows_per_item(args);
-  for (std::int64_t i = 0; i < args.batch; ++i) {
-    const std::int64_t all = packed_rows(args, i);
-    const std::int64_t prefix = args.seq_lens[i] - args.extend_seq_lens[i];
-    for (std::int64_t row = 0; row < all; row += most) {
-      const std::int64_t rows = std::min(most, all - row);
-      std::int64_t keys = prefix + (row + rows) / group + 1;
-      if (args.window > 0) keys = std::min(keys, args.window + rows / group);
-      for (std::int64_t h = 0; h < args.num_kv_heads; ++h) {
-        items.push_back({i, h, row, rows, keys * rows});
-      }
-    }
-  }
-  std::stable_sort(items.begin(), items.end(),
-                   [](const Item& a, const Item& b) { return a.cost > b.cost; });
-  return items;
-}
 
 }  // namespace
 
 KernelOutcome extend(const ExtendArguments& given) {
   ExtendArguments args = given;
   if (args.shape.defect == Defect::logit_cap_ignored) args.shape.softcap = 0;
-  const std::vector<Item> items = items_of(args);
+  const ExtendPlan plan = plan_of(args);
+  SharedPacks shared(args.shape, plan.shared_blocks);
   std::atomic<std::size_t> next{0};
   // Scratch is made before the tiles run: an instruction that raises leaves by longjmp.
   std::vector<ExtendWorker> workers;
   workers.reserve(static_cast<std::size_t>(args.threads));
-  for (int t = 0; t < args.threads; ++t) workers.emplace_back(args);
+  for (int t = 0; t < args.threads; ++t) workers.emplace_back(args, shared, plan.row_blocks);
   return on_tiles(args.threads, [&](int worker) {
     ExtendWorker& mine = workers[static_cast<std::size_t>(worker)];
-    for (std::size_t n = next++; n < items.size(); n = next++) mine.run(items[n]);
+    for (std::size_t n = next++; n < plan.items.size(); n = next++) mine.run(plan.items[n]);
   });
 }
 

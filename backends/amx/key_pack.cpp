@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -16,13 +17,13 @@ void interleave(const Bf16* even, const Bf16* odd, int dim, Bf16* out) {
     const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(odd + d));
     const __m256i low = _mm256_unpacklo_epi16(a, b);
     const __m256i high = _mm256_unpackhi_epi16(a, b);
-    auto* const to = reinterpret_cast<__m256i*>(out + 2 * d);
+    auto* const to = reinterpret_cast<__m256i*>(out + std::ptrdiff_t{2} * d);
     _mm256_storeu_si256(to, _mm256_permute2x128_si256(low, high, 0x20));
     _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(low, high, 0x31));
   }
   for (; d < dim; ++d) {
-    out[2 * d] = even[d];
-    out[2 * d + 1] = odd[d];
+    out[std::ptrdiff_t{2} * d] = even[d];
+    out[std::ptrdiff_t{2} * d + 1] = odd[d];
   }
 }
 
@@ -44,11 +45,16 @@ void prefetch_row(const Bf16* row, int dim) {
 
 }  // namespace
 
-TileMemory tile_memory(std::size_t bytes) {
+TileMemory raw_tile_memory(std::size_t bytes) {
   const std::size_t whole = (bytes + 63) / 64 * 64;
   TileMemory memory(static_cast<std::byte*>(std::aligned_alloc(64, whole)), std::free);
   if (!memory) throw std::bad_alloc();
-  std::memset(memory.get(), 0, whole);
+  return memory;
+}
+
+TileMemory tile_memory(std::size_t bytes) {
+  TileMemory memory = raw_tile_memory(bytes);
+  std::memset(memory.get(), 0, bytes);
   return memory;
 }
 
@@ -59,26 +65,43 @@ void KeyBlock::prefetch(const BlockShape& shape) const {
   }
 }
 
-KeyPack::KeyPack(const BlockShape& shape) : shape_(shape), memory_(nullptr, std::free) {
-  const auto k_elements = static_cast<std::size_t>(padded(shape.head_dim)) * keys_per_block;
-  const auto v_elements = static_cast<std::size_t>(padded(shape.v_head_dim)) * keys_per_block;
-  memory_ = tile_memory((k_elements + v_elements) * sizeof(Bf16));
-  k_ = reinterpret_cast<Bf16*>(memory_.get());
-  v_ = k_ + k_elements;
+std::size_t KeyPack::bytes_of(const BlockShape& shape) {
+  const auto k_elements = static_cast<std::size_t>(padded(shape.head_dim));
+  const auto v_elements = static_cast<std::size_t>(padded(shape.v_head_dim));
+  return (k_elements + v_elements) * keys_per_block * sizeof(Bf16);
 }
 
-void KeyPack::pack(const KeyBlock& keys) {
+KeyPack::KeyPack(const BlockShape& shape) : KeyPack(shape, nullptr) {
+  memory_ = tile_memory(bytes_of(shape));
+  k_ = reinterpret_cast<Bf16*>(memory_.get());
+  v_ = k_ + static_cast<std::ptrdiff_t>(padded(shape.head_dim)) * keys_per_block;
+}
+
+KeyPack::KeyPack(const BlockShape& shape, std::byte* memory)
+    : shape_(shape),
+      memory_(nullptr, std::free),
+      k_(reinterpret_cast<Bf16*>(memory)),
+      v_(k_ + static_cast<std::ptrdiff_t>(padded(shape.head_dim)) * keys_per_block) {}
+
+void KeyPack::pack(const KeyBlock& keys, KeyRows rows) {
   keys_ = keys.last;
-  pack_k(keys);
+  pack_k(keys, rows);
   pack_v(keys);
 }
 
-void KeyPack::pack_k(const KeyBlock& keys) {
+void KeyPack::prefetch() const {
+  prefetch_row(k_, padded(shape_.head_dim) * keys_per_block);
+  prefetch_row(v_, padded(shape_.v_head_dim) * keys_per_block);
+}
+
+void KeyPack::pack_k(const KeyBlock& keys, KeyRows rows) {
   const int k_padded = padded(shape_.head_dim);
   const auto row_bytes = static_cast<std::size_t>(shape_.head_dim) * sizeof(Bf16);
+  const auto padded_bytes = static_cast<std::size_t>(k_padded) * sizeof(Bf16);
   for (int tile = 0; tile < key_tiles(); ++tile) {
     const int first = tile * 16;
-    const bool whole = first >= keys.first && first + 16 <= keys.last && shape_.head_dim % 32 == 0;
+    const bool whole = rows == KeyRows::in_place && first >= keys.first &&
+                       first + 16 <= keys.last && shape_.head_dim % 32 == 0;
     if (whole && equally_spaced(keys.k + first, k_stride_[tile])) {
       k_tile_[tile] = keys.k[first];
       continue;
@@ -86,25 +109,25 @@ void KeyPack::pack_k(const KeyBlock& keys) {
     k_tile_[tile] = k_ + static_cast<std::ptrdiff_t>(first) * k_padded;
     k_stride_[tile] = static_cast<std::ptrdiff_t>(k_padded) * 2;
     for (int j = first; j < first + 16; ++j) {
-      // Keys that are not there are zeros: their probability is 0 and 0 * 0 adds nothing. The
-      // padding of head_dim is zero from the start.
+      // Keys that are not there are zeros: their probability is 0 and 0 * 0 adds nothing.
       Bf16* const to = k_ + static_cast<std::ptrdiff_t>(j) * k_padded;
-      if (j >= keys.first && j < keys.last) {
-        std::memcpy(to, keys.k[j], row_bytes);
-      } else {
-        std::memset(to, 0, row_bytes);
-      }
+      const bool there = j >= keys.first && j < keys.last;
+      const std::size_t filled = there ? row_bytes : 0;
+      if (there) std::memcpy(to, keys.k[j], row_bytes);
+      std::memset(reinterpret_cast<std::byte*>(to) + filled, 0, padded_bytes - filled);
     }
   }
 }
 
 void KeyPack::pack_v(const KeyBlock& keys) {
   const std::ptrdiff_t pair_elements = static_cast<std::ptrdiff_t>(padded(shape_.v_head_dim)) * 2;
+  const std::ptrdiff_t v_elements = static_cast<std::ptrdiff_t>(shape_.v_head_dim) * 2;
   const auto there = [&](int j) { return j >= keys.first && j < keys.last; };
   for (int j = 0; j < key_steps() * 32; j += 2) {
     Bf16* const to = v_ + j / 2 * pair_elements;
     if (there(j) && there(j + 1)) {
       interleave(keys.v[j], keys.v[j + 1], shape_.v_head_dim, to);
+      std::fill(to + v_elements, to + pair_elements, Bf16{0});
       continue;
     }
     if (shape_.defect != Defect::scratch_of_the_last_item) {
@@ -112,7 +135,8 @@ void KeyPack::pack_v(const KeyBlock& keys) {
     }
     for (int half = 0; half < 2; ++half) {
       if (!there(j + half)) continue;
-      for (int d = 0; d < shape_.v_head_dim; ++d) to[2 * d + half] = keys.v[j + half][d];
+      for (int d = 0; d < shape_.v_head_dim; ++d)
+        to[std::ptrdiff_t{2} * d + half] = keys.v[j + half][d];
     }
   }
 }

@@ -24,9 +24,10 @@ struct BlockShape {
   Defect defect = Defect::none;
 };
 
-/// Memory of `bytes`, aligned to 64 and zeroed. \throws std::bad_alloc
+/// Memory of `bytes`, aligned to 64 and zeroed, or left as it is. \throws std::bad_alloc
 using TileMemory = std::unique_ptr<std::byte, void (*)(void*)>;
 TileMemory tile_memory(std::size_t bytes);
+TileMemory raw_tile_memory(std::size_t bytes);
 /// `value` rounded up to a multiple of 32, what one tile step covers.
 constexpr int padded(int value) { return (value + 31) / 32 * 32; }
 
@@ -43,15 +44,25 @@ struct KeyBlock {
   void prefetch(const BlockShape& shape) const;
 };
 
+/// Where K rows may stay as they are.
+enum class KeyRows {
+  in_place,  ///< where 16 keys in a row have one stride and head_dim is a multiple of 32
+  copied,    ///< nowhere: many row blocks will load them, and rows of several heads collide in L1
+};
+
 /// One block of keys as the tiles take it, shared by every row block that sees it. K rows go into
-/// tiles as they lie in memory where 16 keys in a row have one stride and head_dim is a multiple of
-/// 32; otherwise through a copy padded with zeros. V is interleaved pair by pair. Nothing is read
-/// past a row's end.
+/// tiles as they lie in memory or through a copy padded with zeros. V is interleaved pair by pair.
+/// Nothing is read past a row's end.
 class KeyPack {
  public:
   explicit KeyPack(const BlockShape& shape);
+  /// On bytes_of(shape) bytes of memory that outlive it, whatever they hold.
+  KeyPack(const BlockShape& shape, std::byte* memory);
+  static std::size_t bytes_of(const BlockShape& shape);
 
-  void pack(const KeyBlock& keys);
+  void pack(const KeyBlock& keys, KeyRows rows);
+  /// Asks for the copied rows to be brought near.
+  void prefetch() const;
 
   int keys() const { return keys_; }  ///< past the last one
   int key_tiles() const { return (keys_ + 15) / 16; }
@@ -62,13 +73,13 @@ class KeyPack {
   const Bf16* v() const { return v_; }
 
  private:
-  void pack_k(const KeyBlock& keys);
+  void pack_k(const KeyBlock& keys, KeyRows rows);
   void pack_v(const KeyBlock& keys);
 
   BlockShape shape_;
   int keys_ = 0;
-  TileMemory memory_;
-  Bf16* k_;  ///< [64 keys][padded head_dim]
+  TileMemory memory_;  ///< null where it is somebody else's
+  Bf16* k_;            ///< [64 keys][padded head_dim]
   Bf16* v_;
   const Bf16* k_tile_[keys_per_block / 16];
   std::ptrdiff_t k_stride_[keys_per_block / 16];

@@ -26,10 +26,10 @@ RowBlock::RowBlock(const BlockShape& shape)
     return at;
   };
   const std::size_t at_q = place(static_cast<std::size_t>(k_padded_) * rows_per_block, 2);
-  const std::size_t at_s = place(keys_per_block * rows_per_block, 4);
-  const std::size_t at_p = place(keys_per_block * rows_per_block, 2);
+  const std::size_t at_s = place(std::size_t{keys_per_block} * rows_per_block, 4);
+  const std::size_t at_p = place(std::size_t{keys_per_block} * rows_per_block, 2);
   const std::size_t at_sums = place(static_cast<std::size_t>(v_padded_) * rows_per_block, 4);
-  const std::size_t at_rows = place(3 * rows_per_block, 4);
+  const std::size_t at_rows = place(std::size_t{3} * rows_per_block, 4);
   memory_ = tile_memory(bytes);
   q_ = reinterpret_cast<Bf16*>(memory_.get() + at_q);
   s_ = reinterpret_cast<float*>(memory_.get() + at_s);
@@ -96,7 +96,7 @@ void RowBlock::begin(int rows, const Bf16* const* q) {
 template <int row_tiles>
 void RowBlock::score_tiles(const KeyPack& keys, int tile) {
   constexpr std::ptrdiff_t score_stride = rows_per_block * sizeof(float);
-  constexpr std::ptrdiff_t q_stride = rows_per_block * 2 * sizeof(Bf16);
+  constexpr std::ptrdiff_t q_stride = std::ptrdiff_t{rows_per_block} * 2 * sizeof(Bf16);
   const bool two = tile + 1 < keys.key_tiles();
   const Bf16* const upper = keys.k_tile(tile);
   const Bf16* const lower = two ? keys.k_tile(tile + 1) : upper;
@@ -124,8 +124,9 @@ void RowBlock::score_tiles(const KeyPack& keys, int tile) {
   tile_store<0>(s, score_stride);
   if constexpr (row_tiles == 2) tile_store<1>(s + 16, score_stride);
   if (!two) return;
-  tile_store<2>(s + 16 * rows_per_block, score_stride);
-  if constexpr (row_tiles == 2) tile_store<3>(s + 16 * rows_per_block + 16, score_stride);
+  tile_store<2>(s + std::ptrdiff_t{16} * rows_per_block, score_stride);
+  if constexpr (row_tiles == 2)
+    tile_store<3>(s + std::ptrdiff_t{16} * rows_per_block + 16, score_stride);
 }
 
 void RowBlock::score(const KeyPack& keys, int part) {
@@ -154,11 +155,11 @@ void RowBlock::value_tiles(const KeyPack& keys, int d) {
     const Bf16* const v = keys.v() + (static_cast<std::ptrdiff_t>(step) * 16 * v_padded_ + d) * 2;
     tile_load<6>(v, v_stride);
     tile_load<7>(v + 32, v_stride);
-    tile_load<4>(p_ + step * 32, p_stride);
+    tile_load<4>(p_ + std::ptrdiff_t{32} * step, p_stride);
     tile_dot_bf16<0, 4, 6>();
     tile_dot_bf16<1, 4, 7>();
     if constexpr (row_tiles == 2) {
-      tile_load<5>(p_ + 16 * keys_per_block + step * 32, p_stride);
+      tile_load<5>(p_ + std::ptrdiff_t{16} * keys_per_block + std::ptrdiff_t{32} * step, p_stride);
       tile_dot_bf16<2, 5, 6>();
       tile_dot_bf16<3, 5, 7>();
     }

@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace attest::amx {
@@ -88,20 +89,20 @@ inline __m256i to_bf16(__m256 x) {
 /// Rows become columns, of 32-bit lanes.
 inline void transpose8(__m256i (&lanes)[8]) {
   __m256 v[8];
-  for (int i = 0; i < 8; ++i) v[i] = _mm256_castsi256_ps(lanes[i]);
+  for (std::size_t i = 0; i < 8; ++i) v[i] = _mm256_castsi256_ps(lanes[i]);
   __m256 t[8];
-  for (int i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < 4; ++i) {
     t[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
     t[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
   }
   __m256 u[8];
-  for (int h = 0; h < 2; ++h) {
+  for (std::size_t h = 0; h < 2; ++h) {
     u[4 * h + 0] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0x44);
     u[4 * h + 1] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0xee);
     u[4 * h + 2] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0x44);
     u[4 * h + 3] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0xee);
   }
-  for (int i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < 4; ++i) {
     lanes[i] = _mm256_castps_si256(_mm256_permute2f128_ps(u[i], u[i + 4], 0x20));
     lanes[i + 4] = _mm256_castps_si256(_mm256_permute2f128_ps(u[i], u[i + 4], 0x31));
   }

@@ -76,6 +76,7 @@ RunResult run_unified(const UnifiedCall& call, const TensorSource& source,
                    call.v_descale.has_value());
   run.set_splits(call.launch && call.launch->form == "3d" ? call.launch->kv_splits : 1);
   std::vector<RowGroup> groups;
+  groups.reserve(static_cast<std::size_t>(call.seqused_k.numel()));
   for (std::int64_t i = 0; i < call.seqused_k.numel(); ++i) {
     groups.push_back(group_of(call, i, pools, run));
   }

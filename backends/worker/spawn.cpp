@@ -95,6 +95,7 @@ Child spawn(const std::vector<std::string>& argv) {
   std::vector<std::string> words = argv;
   words.push_back(std::to_string(child_socket));
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
 

@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "contracts/rules/cpu_examples.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
@@ -38,6 +40,7 @@ void add(std::vector<BrokenCpuCall>& list, std::string_view rule, Severity sever
 }
 
 std::int64_t& entry_of(ExtendCall& c, std::int64_t request, std::int64_t t, std::int64_t u) {
+  if (!c.tree_mask) throw std::logic_error("this example has no tree_mask to change");
   const std::int64_t q = c.max_len_extend;
   return c.tree_mask->values[static_cast<std::size_t>((request * q + t) * q + u)];
 }

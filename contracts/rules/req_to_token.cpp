@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -161,6 +162,7 @@ void names_the_new_tokens_slots(const ExtendCall& c, const Truth& truth, Report&
 /// The cell of one new token.
 struct NewCell {
   std::int64_t slot;
+  std::size_t request;
   std::int64_t token;
   TableCells row;
 };
@@ -171,11 +173,12 @@ void new_slots_are_distinct(const ExtendCall& c, const Truth& truth, Report& rep
   for (std::size_t i = 0; i < batch(truth); ++i) {
     const auto row = new_cells(c, truth, i);
     for (std::int64_t t = row ? row->first : 0; row && t < row->last; ++t) {
-      cells.push_back({row->cells[t - row->first], t, *row});
+      cells.push_back({row->cells[t - row->first], i, t, *row});
     }
   }
-  std::stable_sort(cells.begin(), cells.end(),
-                   [](const NewCell& a, const NewCell& b) { return a.slot < b.slot; });
+  std::sort(cells.begin(), cells.end(), [](const NewCell& a, const NewCell& b) {
+    return std::tie(a.slot, a.request, a.token) < std::tie(b.slot, b.request, b.token);
+  });
   for (std::size_t n = 1; n < cells.size(); ++n) {
     const NewCell& before = cells[n - 1];
     if (cells[n].slot != before.slot) continue;

@@ -18,9 +18,8 @@ std::string at(std::size_t i, std::int64_t t, std::int64_t u) {
 /// The square of one request, as the kernel indexes it.
 class Square {
  public:
-  Square(const ExtendCall& c, std::size_t i)
-      : side_(static_cast<std::size_t>(c.max_len_extend)),
-        values_(c.tree_mask->values.data() + i * side_ * side_) {}
+  Square(const IntArray& mask, std::int64_t side, std::size_t i)
+      : side_(static_cast<std::size_t>(side)), values_(mask.values.data() + i * side_ * side_) {}
   bool sees(std::int64_t t, std::int64_t u) const {
     return values_[static_cast<std::size_t>(t) * side_ + static_cast<std::size_t>(u)] != 0;
   }
@@ -36,7 +35,8 @@ void each_square(const ExtendCall& c, const Truth& truth, Report& report, F f) {
   if (!c.tree_mask || !recorded(*c.tree_mask, "tree_mask", report)) return;
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const Request& r = truth.problem.requests[i];
-    if (r.live && r.new_tokens <= c.max_len_extend) f(i, r, Square(c, i));
+    if (r.live && r.new_tokens <= c.max_len_extend)
+      f(i, r, Square(*c.tree_mask, c.max_len_extend, i));
   }
 }
 

@@ -42,6 +42,7 @@ std::optional<std::string> mla_unsupported(const Problem& p, const DecodeCall& c
 /// Where the new tokens go, which is where the last entry of each table row points.
 IntArray new_slots(const Problem& p, const SlotMap& slots) {
   std::vector<std::int64_t> loc;
+  loc.reserve(p.requests.size());
   for (std::size_t i = 0; i < p.requests.size(); ++i) {
     const Request& r = p.requests[i];
     loc.push_back(r.live ? std::max<std::int64_t>(0, slots.slot(i, r.committed)) : 0);
@@ -51,6 +52,7 @@ IntArray new_slots(const Problem& p, const SlotMap& slots) {
 
 IntArray lens_with_this_token(const Problem& p) {
   std::vector<std::int64_t> lens;
+  lens.reserve(p.requests.size());
   for (const Request& r : p.requests) lens.push_back(r.kv_len());
   return int_array(Dtype::int64, std::move(lens));
 }

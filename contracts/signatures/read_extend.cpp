@@ -99,7 +99,7 @@ class ExtendReader {
     RowKeys keys(contents_, r.i, 0);
     table_.read(keys, call_.req_pool_indices[r.i], 0, columns);
     const std::vector<KeyRun> all = keys.clipped(0, columns);
-    cover(r, [&](std::int64_t) { return all; });
+    cover(r, [&](std::int64_t) -> const std::vector<KeyRun>& { return all; });
   }
 
   void read_self(const ExtendRequest& r) {
@@ -113,7 +113,7 @@ class ExtendReader {
       keys.append(new_tokens_.content(row < call_.q_extend.size(0) ? row : -1));
     }
     cover(r, [&](std::int64_t t) {
-      if (call_.tree_mask) return masked(keys, r, t);
+      if (call_.tree_mask) return masked(keys, *call_.tree_mask, r, t);
       const std::int64_t end = r.prefix + t + 1;
       return keys.clipped(window_ > 0 ? std::max<std::int64_t>(0, end - window_) : 0, end);
     });
@@ -121,14 +121,15 @@ class ExtendReader {
 
   /// The whole prefix and the new keys the mask shows. Keys past the query row's own block are
   /// never visited, whatever the mask says (sglang extend.cpp, stage 2).
-  std::vector<KeyRun> masked(const RowKeys& keys, const ExtendRequest& r, std::int64_t t) const {
+  std::vector<KeyRun> masked(const RowKeys& keys, const IntArray& mask, const ExtendRequest& r,
+                             std::int64_t t) const {
     const std::int64_t block = extend_block_rows(r.fresh);
     const std::int64_t visited = std::min(r.fresh, (t / block + 1) * block);
     const auto row = (r.i * static_cast<std::size_t>(r.fresh) + static_cast<std::size_t>(t)) *
                      static_cast<std::size_t>(r.fresh);
     std::vector<KeyRun> visible = keys.clipped(0, r.prefix);
     for (std::int64_t u = 0; u < visited; ++u) {
-      if (call_.tree_mask->values[row + static_cast<std::size_t>(u)] == 0) continue;
+      if (mask.values[row + static_cast<std::size_t>(u)] == 0) continue;
       for (const KeyRun& run : keys.clipped(r.prefix + u, r.prefix + u + 1)) visible.push_back(run);
     }
     return canonical(std::move(visible));

@@ -47,6 +47,7 @@ std::vector<std::int64_t> scattered_rows(const Problem& p, std::int64_t rows) {
   std::int64_t step = std::max<std::int64_t>(2, count / 2);
   while (std::gcd(step, count) != 1) ++step;
   std::vector<std::int64_t> ids;
+  ids.reserve(p.requests.size());
   std::int64_t at = 0;
   for (const Request& r : p.requests) {
     ids.push_back(r.live ? 1 + (at++ * step + 1) % count : 0);

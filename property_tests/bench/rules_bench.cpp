@@ -61,6 +61,7 @@ Measurement check_time(Signature signature) {
 
 std::vector<Measurement> measure_rules() {
   std::vector<Measurement> all;
+  all.reserve(all_signatures.size());
   for (const Signature signature : all_signatures) all.push_back(check_time(signature));
   return all;
 }
