@@ -6,6 +6,7 @@
 #include "contracts/rules.hpp"
 #include "property_tests/diagnose.hpp"
 #include "property_tests/isolated_backend.hpp"
+#include "property_tests/launch_limits.hpp"
 #include "property_tests/launch_pair.hpp"
 #include "property_tests/null_oracles.hpp"
 
@@ -126,6 +127,9 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
     return say(judgement, Verdict::unavailable, available.reason);
   }
   if (!can_run(*call, backend, judgement)) return;
+  if (auto why = cannot_launch(*call, c.problem, slots, options.run.kv_splits)) {
+    return say(judgement, Verdict::unsupported, *std::move(why));
+  }
 
   const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
   const Attended meaning = attended(c.problem);
