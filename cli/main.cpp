@@ -7,14 +7,17 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <system_error>
 
 #include "cli/commands.hpp"
+#include "cli/environment.hpp"
 #include "cli/usage.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
+#include "property_tests/in_flight.hpp"
 #include "property_tests/report/build_info.hpp"
 #include "property_tests/report/console.hpp"
 
@@ -53,6 +56,8 @@ Ending guarded(const std::function<Ending()>& action) {
     return {complain(exit_bad_input, error.what())};
   } catch (const std::invalid_argument& error) {
     return {complain(exit_usage, error.what())};
+  } catch (const std::bad_alloc&) {
+    return {complain(exit_internal, "out of memory")};
   } catch (const std::system_error& error) {
     return {complain(exit_io, error.what())};
   } catch (const std::exception& error) {
@@ -66,7 +71,9 @@ int run_main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app;
   const std::span<char* const> arguments(argv + 1, static_cast<std::size_t>(argc - 1));
-  Chosen chosen{.arguments = {arguments.begin(), arguments.end()}, .action = {}};
+  Chosen chosen{.arguments = {arguments.begin(), arguments.end()},
+                .program = program_of(argv[0]),
+                .action = {}};
   describe_app(app, chosen);
   try {
     app.parse(argc, argv);
@@ -76,6 +83,7 @@ int run_main(int argc, char** argv) {
     return complain(exit_usage, usage_message(app, error, arguments));
   }
   const Ending ending = guarded(chosen.action);
+  forget_in_flight();
   if (ending.leave_now) std::_Exit(ending.code);
   return ending.code;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,6 +54,7 @@ void print_file(std::span<const CaseResult> results, bool in_full, const Console
 
 Ending replay(Options& options) {
   print_in_flight_on_fatal_signals();
+  report_killed_runs();
   if (!options.rules.empty()) options.plan.rules = rules_modes().at(options.rules);
   options.plan.time_limit = milliseconds_of(options.time_limit);
   options.plan.stop = &interrupted();
@@ -74,6 +76,7 @@ Ending replay(Options& options) {
   std::vector<CaseResult> results;
   JunitReport junit;
   bool bad_input = false;
+  std::exception_ptr broken;
   for (const std::filesystem::path& file : files) {
     const std::size_t before = results.size();
     try {
@@ -88,14 +91,19 @@ Ending replay(Options& options) {
       // The other files are judged all the same.
       err.print(std::string("attest: ") + error.what() + "\n");
       bad_input = true;
+    } catch (...) {
+      // The machine, not the file: what was judged is told first.
+      broken = std::current_exception();
     }
     print_file(std::span(results).subspan(before), options.verbose, out);
+    if (broken) break;
   }
   const int code = interrupted() ? exit_interrupted
                    : bad_input   ? exit_bad_input
                                  : replay_exit_code(results);
   out.print(closing(results, files.size()));
   if (!options.junit.empty()) write_atomically(options.junit, junit.xml(run_properties(header)));
+  if (broken) std::rethrow_exception(broken);
   if (record) record->line(replay_summary_json(results, code, interrupted()));
   return {code};
 }
@@ -109,6 +117,7 @@ void add_replay(CLI::App& app, Chosen& chosen) {
                          "promise");
   auto options = std::make_shared<Options>();
   options->arguments = chosen.arguments;
+  options->plan.program = chosen.program;
   command->add_option("paths", options->paths, "Fixtures, or folders of them")->required();
   command
       ->add_option("--backend", options->plan.backend,

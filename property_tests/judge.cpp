@@ -1,6 +1,7 @@
 #include "property_tests/judge.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "contracts/rules.hpp"
@@ -153,18 +154,30 @@ Judgement judge(const Case& c, const Backend& backend, const JudgeOptions& optio
   Judgement judgement;
   judgement.backend = backend.name();
   judgement.engine = split_backend_name(backend.name()).engine;
-  judgement.repro = repro_line(c, backend.name(), options.rules);
+  judgement.repro = repro_line(c, backend.name(), options.rules, options.program);
   decide(c, backend, options, judgement);
   judgement.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return judgement;
 }
 
-std::string repro_line(const Case& c, std::string_view backend, RulesMode rules) {
+std::string shell_word(std::string_view text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) ||
+           std::string_view("._-/@%+=:,").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::string repro_line(const Case& c, std::string_view backend, RulesMode rules,
+                       std::string_view program) {
   const bool generated = c.origin.starts_with("--");
-  std::string line =
-      generated ? "build/bin/attest run --backend " + std::string(backend) + ' ' + c.origin
-                : "build/bin/attest replay " + c.origin + " --backend " + std::string(backend);
+  std::string line(program);
+  line += generated ? " run --backend " + std::string(backend) + ' ' + c.origin
+                    : " replay " + shell_word(c.origin) + " --backend " + std::string(backend);
   if (rules == RulesMode::report) line += " --rules=report";
   if (rules == RulesMode::off) line += " --rules=off";
   if (generated && !c.fault.empty()) line += " --fault " + c.fault;
