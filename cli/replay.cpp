@@ -35,12 +35,14 @@ struct Options {
   std::vector<std::string> arguments;
 };
 
-std::string closing(const std::vector<CaseResult>& results, std::size_t files) {
+std::string closing(const std::vector<CaseResult>& results, std::size_t files, bool early) {
   std::int64_t differing = 0;
   for (const CaseResult& result : results) differing += result.unexpected.empty() ? 0 : 1;
   return "\n" + counted(static_cast<std::int64_t>(files), "fixture") + ", " +
          counted(static_cast<std::int64_t>(results.size()), "verdict") + ", " +
-         (differing == 0 ? "all as expected" : std::to_string(differing) + " not as expected") +
+         (early            ? "ended early"
+          : differing == 0 ? "all as expected"
+                           : std::to_string(differing) + " not as expected") +
          ".\n";
 }
 
@@ -94,6 +96,7 @@ Ending replay(Options& options) {
     } catch (...) {
       // The machine, not the file: what was judged is told first.
       broken = std::current_exception();
+      err.print("attest: ended in " + file.string() + "\n");
     }
     print_file(std::span(results).subspan(before), options.verbose, out);
     if (broken) break;
@@ -101,7 +104,7 @@ Ending replay(Options& options) {
   const int code = interrupted() ? exit_interrupted
                    : bad_input   ? exit_bad_input
                                  : replay_exit_code(results);
-  out.print(closing(results, files.size()));
+  out.print(closing(results, files.size(), broken || interrupted()));
   if (!options.junit.empty()) write_atomically(options.junit, junit.xml(run_properties(header)));
   if (broken) std::rethrow_exception(broken);
   if (record) record->line(replay_summary_json(results, code, interrupted()));
