@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -65,7 +66,17 @@ Ending guarded(const std::function<Ending()>& action) {
   }
 }
 
+/// A closed standard stream must not become the number of the next file that is opened: results
+/// would be written into it. What stands in its place refuses them.
+void occupy_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int run_main(int argc, char** argv) {
+  occupy_standard_streams();
   // A closed pipe is an error of write(), not the end of the process: workers and records come
   // first.
   std::signal(SIGPIPE, SIG_IGN);

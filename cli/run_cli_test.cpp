@@ -235,6 +235,13 @@ TEST_F(RunCli, FullStandardOutputExitsSeventyFour) {
   EXPECT_TRUE(has(run.err, "standard output: No space left on device")) << run.err;
 }
 
+TEST_F(RunCli, ClosedStandardOutputExitsSeventyFour) {
+  const Finished run =
+      Subprocess({"/bin/sh", "-c", std::string(ATTEST_BINARY) + " explain >&-"}).finish();
+  EXPECT_EQ(run.code, 74);
+  EXPECT_TRUE(has(run.err, "standard output: Bad file descriptor")) << run.err;
+}
+
 TEST_F(RunCli, ClosedPipeEndsQuietly) {
   const Finished run =
       Subprocess({"/bin/bash", "-c",
