@@ -235,13 +235,6 @@ TEST_F(RunCli, FullStandardOutputExitsSeventyFour) {
   EXPECT_TRUE(has(run.err, "standard output: No space left on device")) << run.err;
 }
 
-TEST_F(RunCli, ClosedStandardOutputExitsSeventyFour) {
-  const Finished run =
-      Subprocess({"/bin/sh", "-c", std::string(ATTEST_BINARY) + " explain >&-"}).finish();
-  EXPECT_EQ(run.code, 74);
-  EXPECT_TRUE(has(run.err, "standard output: Bad file descriptor")) << run.err;
-}
-
 TEST_F(RunCli, ClosedPipeEndsQuietly) {
   const Finished run =
       Subprocess({"/bin/bash", "-c",
@@ -275,67 +268,6 @@ TEST_F(RunCli, InterruptKeepsTheRecordAndPrintsTheTable) {
   EXPECT_EQ(lines.back()["interrupted"], true);
   EXPECT_EQ(lines.back()["exit"], 130);
   EXPECT_EQ(lines.back()["backends"][0]["cases"], lines.size() - 2);
-}
-
-TEST_F(RunCli, KilledRunIsNamedByTheNextOne) {
-  const fs::path record = folder / "run.jsonl";
-  const std::map<std::string, std::string> temporary = {{"TMPDIR", folder.string()}};
-  std::vector<std::string> argv = {ATTEST_BINARY};
-  for (const std::string& argument :
-       arguments({"--backend", "scalar.unified@cpu", "--cases", "1000000", "--jobs", "1",
-                  "--record", record.string()})) {
-    argv.push_back(argument);
-  }
-  Subprocess run(argv, temporary);
-  wait_for_lines(record, 3);
-  run.send(SIGKILL);
-  EXPECT_EQ(run.finish().code, 137);
-  const auto next = [&] {
-    return attest_cli(arguments({"--backend", "scalar.unified@cpu", "--cases", "1"}), temporary);
-  };
-  const Finished named = next();
-  EXPECT_TRUE(has(named.err, "an earlier run was killed while it judged:\n  " +
-                                 std::string(ATTEST_BINARY) +
-                                 " run --backend scalar.unified@cpu --seed 1 --case "))
-      << named.err;
-  EXPECT_EQ(named.code, 0);
-  EXPECT_FALSE(has(next().err, "killed"));
-}
-
-TEST_F(RunCli, ReproLineIsAsTheProgramWasCalled) {
-  const fs::path link = folder / "my attest";
-  fs::create_symlink(ATTEST_BINARY, link);
-  std::vector<std::string> argv = {link.string()};
-  for (const std::string& argument :
-       arguments({"--backend", faulty, "--cases", "4", "--shrink-time", "0"})) {
-    argv.push_back(argument);
-  }
-  const Finished run = Subprocess(argv, {{"ATTEST_AMX", "patch"}}).finish();
-  EXPECT_TRUE(has(run.out, "again     ATTEST_AMX=patch '" + link.string() + "' run --backend "))
-      << run.out;
-}
-
-TEST_F(RunCli, ReadmeShowsWhatIsPrinted) {
-  const std::string readme = text_of(fs::path(ATTEST_SOURCE_DIR) / "README.md");
-  const std::string again = "again     build/bin/attest run --backend ";
-  const std::size_t at = readme.find(again);
-  ASSERT_NE(at, std::string::npos);
-  std::istringstream words(readme.substr(at + again.size(), 100));
-  std::string backend;
-  std::string number;
-  words >> backend >> number >> number >> number >> number;
-  std::vector<std::string> all = {"run",           "--backend", backend, "--case",        number,
-                                  "--shrink-time", "50",        "--out", folder / "found"};
-  const Finished run = attest_cli(all);
-  std::istringstream sample(readme.substr(readme.find("    MISMATCH")));
-  int lines = 0;
-  for (std::string line; std::getline(sample, line) && !line.empty(); ++lines) {
-    line = line.substr(4);
-    if (line.starts_with("  saved ")) continue;
-    if (line.starts_with("  again ")) line = line.substr(line.find(" run ") + 1);
-    EXPECT_TRUE(has(run.out, line + "\n")) << line << "\n" << run.out;
-  }
-  EXPECT_GT(lines, 6);
 }
 
 TEST_F(RunCli, PipedOutputHasNoEscapeCodes) {
