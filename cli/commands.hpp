@@ -20,6 +20,7 @@ struct Ending {
 /// What the command line asks for.
 struct Chosen {
   std::vector<std::string> arguments;  ///< as given, for records
+  std::string program;                 ///< how a shell gets this program again
   std::function<Ending()> action;      ///< set while the command line is parsed
 };
 

@@ -77,6 +77,33 @@ TEST_F(InputCli, HostileFixtureExitsSixtyFive) {
   EXPECT_EQ(attest_cli({"replay", "/nonexistent.json"}).code, 65);
 }
 
+TEST_F(InputCli, HugeStrideIsUnsupportedWithTheReason) {
+  Json json = Json::parse(text_of(corpus / "accept" / "unified.decode.json"));
+  json["problem"]["pool"]["k"] = {{"page", std::int64_t{1} << 40}};
+  json["problem"]["pool"]["v"] = json["problem"]["pool"]["k"];
+  const Finished replay = attest_cli({"replay", save("wide.json", json.dump())});
+  EXPECT_EQ(replay.code, 7) << replay.out << replay.err;
+  EXPECT_TRUE(has(replay.out, "expected pass, got unsupported (k of shape ")) << replay.out;
+  EXPECT_TRUE(has(replay.out, "reaches past 274877906944 bytes")) << replay.out;
+}
+
+TEST_F(InputCli, MemoryThatRunsOutExitsSeventyAndTellsWhatWasJudged) {
+  const std::string first = save("a_first.json", some_fixture());
+  Json json = Json::parse(text_of(corpus / "accept" / "decode.gqa.json"));
+  json["problem"].erase("context_len");
+  json["problem"]["pool"] = {{"page_size", 1}, {"num_pages", 1 << 23}};
+  json["problem"]["requests"] = {{{"committed", 4'000'000}, {"new_tokens", 1}}};
+  const std::string second = save("b_large.json", json.dump());
+  const Finished replay = Subprocess({"/bin/sh", "-c",
+                                      "ulimit -v 150000; exec " + std::string(ATTEST_BINARY) +
+                                          " replay --rules enforce " + first + " " + second})
+                              .finish();
+  EXPECT_EQ(replay.code, 70) << replay.out << replay.err;
+  EXPECT_TRUE(has(replay.out, "with the fault")) << replay.out;
+  EXPECT_TRUE(has(replay.out, "ended early.")) << replay.out;
+  EXPECT_TRUE(has(replay.err, "ended in " + second + "\nattest: out of memory")) << replay.err;
+}
+
 TEST_F(InputCli, BadFixtureDoesNotHideTheOthers) {
   const std::string bad = save("a_bad.json", "{");
   const std::string good = save("b_good.json", some_fixture());

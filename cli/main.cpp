@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -7,14 +8,17 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <system_error>
 
 #include "cli/commands.hpp"
+#include "cli/environment.hpp"
 #include "cli/usage.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
+#include "property_tests/in_flight.hpp"
 #include "property_tests/report/build_info.hpp"
 #include "property_tests/report/console.hpp"
 
@@ -53,6 +57,8 @@ Ending guarded(const std::function<Ending()>& action) {
     return {complain(exit_bad_input, error.what())};
   } catch (const std::invalid_argument& error) {
     return {complain(exit_usage, error.what())};
+  } catch (const std::bad_alloc&) {
+    return {complain(exit_internal, "out of memory")};
   } catch (const std::system_error& error) {
     return {complain(exit_io, error.what())};
   } catch (const std::exception& error) {
@@ -60,13 +66,25 @@ Ending guarded(const std::function<Ending()>& action) {
   }
 }
 
+/// A closed standard stream must not become the number of the next file that is opened: results
+/// would be written into it. What stands in its place refuses them.
+void occupy_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int run_main(int argc, char** argv) {
+  occupy_standard_streams();
   // A closed pipe is an error of write(), not the end of the process: workers and records come
   // first.
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app;
   const std::span<char* const> arguments(argv + 1, static_cast<std::size_t>(argc - 1));
-  Chosen chosen{.arguments = {arguments.begin(), arguments.end()}, .action = {}};
+  Chosen chosen{.arguments = {arguments.begin(), arguments.end()},
+                .program = program_of(argv[0]),
+                .action = {}};
   describe_app(app, chosen);
   try {
     app.parse(argc, argv);
@@ -76,6 +94,7 @@ int run_main(int argc, char** argv) {
     return complain(exit_usage, usage_message(app, error, arguments));
   }
   const Ending ending = guarded(chosen.action);
+  forget_in_flight();
   if (ending.leave_now) std::_Exit(ending.code);
   return ending.code;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,12 +35,14 @@ struct Options {
   std::vector<std::string> arguments;
 };
 
-std::string closing(const std::vector<CaseResult>& results, std::size_t files) {
+std::string closing(const std::vector<CaseResult>& results, std::size_t files, bool early) {
   std::int64_t differing = 0;
   for (const CaseResult& result : results) differing += result.unexpected.empty() ? 0 : 1;
   return "\n" + counted(static_cast<std::int64_t>(files), "fixture") + ", " +
          counted(static_cast<std::int64_t>(results.size()), "verdict") + ", " +
-         (differing == 0 ? "all as expected" : std::to_string(differing) + " not as expected") +
+         (early            ? "ended early"
+          : differing == 0 ? "all as expected"
+                           : std::to_string(differing) + " not as expected") +
          ".\n";
 }
 
@@ -53,6 +56,7 @@ void print_file(std::span<const CaseResult> results, bool in_full, const Console
 
 Ending replay(Options& options) {
   print_in_flight_on_fatal_signals();
+  report_killed_runs();
   if (!options.rules.empty()) options.plan.rules = rules_modes().at(options.rules);
   options.plan.time_limit = milliseconds_of(options.time_limit);
   options.plan.stop = &interrupted();
@@ -74,6 +78,7 @@ Ending replay(Options& options) {
   std::vector<CaseResult> results;
   JunitReport junit;
   bool bad_input = false;
+  std::exception_ptr broken;
   for (const std::filesystem::path& file : files) {
     const std::size_t before = results.size();
     try {
@@ -88,14 +93,20 @@ Ending replay(Options& options) {
       // The other files are judged all the same.
       err.print(std::string("attest: ") + error.what() + "\n");
       bad_input = true;
+    } catch (...) {
+      // The machine, not the file: what was judged is told first.
+      broken = std::current_exception();
+      err.print("attest: ended in " + file.string() + "\n");
     }
     print_file(std::span(results).subspan(before), options.verbose, out);
+    if (broken) break;
   }
   const int code = interrupted() ? exit_interrupted
                    : bad_input   ? exit_bad_input
                                  : replay_exit_code(results);
-  out.print(closing(results, files.size()));
+  out.print(closing(results, files.size(), broken || interrupted()));
   if (!options.junit.empty()) write_atomically(options.junit, junit.xml(run_properties(header)));
+  if (broken) std::rethrow_exception(broken);
   if (record) record->line(replay_summary_json(results, code, interrupted()));
   return {code};
 }
@@ -109,6 +120,7 @@ void add_replay(CLI::App& app, Chosen& chosen) {
                          "promise");
   auto options = std::make_shared<Options>();
   options->arguments = chosen.arguments;
+  options->plan.program = chosen.program;
   command->add_option("paths", options->paths, "Fixtures, or folders of them")->required();
   command
       ->add_option("--backend", options->plan.backend,

@@ -101,6 +101,7 @@ void write_junit(const Options& options, JunitCollector& collector, const RunSum
 
 Ending run(Options& options) {
   print_in_flight_on_fatal_signals();
+  report_killed_runs();
   finish_plan(options);
   // With --json the record is all that standard output holds.
   const Console err = Console::of(STDERR_FILENO, "standard error");
@@ -214,6 +215,7 @@ void add_run(CLI::App& app, Chosen& chosen) {
   CLI::App* command = app.add_subcommand("run", "Judge generated cases on backends");
   auto options = std::make_shared<Options>();
   options->arguments = chosen.arguments;
+  options->plan.program = chosen.program;
   add_selection(*command, *options);
   add_limits(*command, *options);
   add_outputs(*command, *options);

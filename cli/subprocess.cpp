@@ -28,6 +28,8 @@ std::array<int, 2> make_pipe() {
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
+  // What killed runs left behind is of other tests, unless one asks for it.
+  ::setenv("TMPDIR", "/nonexistent", 1);
   for (const auto& [key, value] : environment) ::setenv(key.c_str(), value.c_str(), 1);
   if (::chdir(ATTEST_SOURCE_DIR) != 0) ::_exit(126);
   std::vector<char*> pointers;

@@ -117,5 +117,12 @@ TEST(Cli, ExplainSuggestsNearRules) {
   EXPECT_TRUE(has(one.err, "no rule or fault 'seqused'; did you mean")) << one.err;
 }
 
+TEST(Cli, ClosedStandardOutputExitsSeventyFour) {
+  const Finished run =
+      Subprocess({"/bin/sh", "-c", std::string(ATTEST_BINARY) + " explain >&-"}).finish();
+  EXPECT_EQ(run.code, 74);
+  EXPECT_TRUE(has(run.err, "standard output: Bad file descriptor")) << run.err;
+}
+
 }  // namespace
 }  // namespace attest

@@ -100,6 +100,7 @@ void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
   JudgeOptions options;
   options.rules = plan_.rules;
   options.run = plan_.run;
+  options.program = plan_.program;
   options.time_limit = plan_.time_limit;
   options.reference_threads = jobs_ > 1 ? 1 : 0;
   options.before_launch = [&](const std::string& repro) {

@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "property_tests/in_flight_lines.hpp"
+
 namespace attest {
 namespace {
 
@@ -15,9 +17,22 @@ namespace {
 struct Line {
   std::atomic<bool> used{false};
   std::atomic<std::size_t> size{0};
-  std::array<char, 1000> text{};
+  std::array<char, in_flight_line_bytes> text{};
 };
-std::array<Line, 64> lines;
+std::array<Line, in_flight_lines> lines;
+std::byte* mirror = nullptr;  ///< mirrored_bytes that a file shares, or nothing
+
+/// Writes a line's text where a file keeps it.
+void reflect(std::size_t slot) {
+  if (mirror == nullptr) return;
+  const Line& line = lines[slot];
+  std::byte* const at = mirror + slot * (in_flight_line_bytes + 1);
+  const std::size_t size = line.size.load();
+  std::memset(at, 0, in_flight_line_bytes + 1);
+  if (size == 0) return;
+  std::memcpy(at, line.text.data(), size);
+  at[size] = static_cast<std::byte>('\n');
+}
 
 constexpr std::array fatal_signals = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 std::array<struct sigaction, fatal_signals.size()> previous;
@@ -63,14 +78,18 @@ void InFlight::now(std::string_view repro) {
   line.size.store(0);
   std::memcpy(line.text.data(), repro.data(), size);
   line.size.store(size);
+  reflect(static_cast<std::size_t>(slot_));
 }
 
 InFlight::~InFlight() {
   if (slot_ < 0) return;
   Line& line = lines[static_cast<std::size_t>(slot_)];
   line.size.store(0);
+  reflect(static_cast<std::size_t>(slot_));
   line.used.store(false);
 }
+
+void mirror_lines(std::byte* to) { mirror = to; }
 
 void print_in_flight_on_fatal_signals() {
   for (std::size_t i = 0; i < fatal_signals.size(); ++i) {

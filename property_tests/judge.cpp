@@ -1,11 +1,13 @@
 #include "property_tests/judge.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "contracts/rules.hpp"
 #include "property_tests/diagnose.hpp"
 #include "property_tests/isolated_backend.hpp"
+#include "property_tests/launch_limits.hpp"
 #include "property_tests/launch_pair.hpp"
 #include "property_tests/null_oracles.hpp"
 
@@ -126,6 +128,9 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
     return say(judgement, Verdict::unavailable, available.reason);
   }
   if (!can_run(*call, backend, judgement)) return;
+  if (auto why = cannot_launch(*call, c.problem, slots, options.run.kv_splits)) {
+    return say(judgement, Verdict::unsupported, *std::move(why));
+  }
 
   const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
   const Attended meaning = attended(c.problem);
@@ -149,18 +154,30 @@ Judgement judge(const Case& c, const Backend& backend, const JudgeOptions& optio
   Judgement judgement;
   judgement.backend = backend.name();
   judgement.engine = split_backend_name(backend.name()).engine;
-  judgement.repro = repro_line(c, backend.name(), options.rules);
+  judgement.repro = repro_line(c, backend.name(), options.rules, options.program);
   decide(c, backend, options, judgement);
   judgement.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return judgement;
 }
 
-std::string repro_line(const Case& c, std::string_view backend, RulesMode rules) {
+std::string shell_word(std::string_view text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) ||
+           std::string_view("._-/@%+=:,").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::string repro_line(const Case& c, std::string_view backend, RulesMode rules,
+                       std::string_view program) {
   const bool generated = c.origin.starts_with("--");
-  std::string line =
-      generated ? "build/bin/attest run --backend " + std::string(backend) + ' ' + c.origin
-                : "build/bin/attest replay " + c.origin + " --backend " + std::string(backend);
+  std::string line(program);
+  line += generated ? " run --backend " + std::string(backend) + ' ' + c.origin
+                    : " replay " + shell_word(c.origin) + " --backend " + std::string(backend);
   if (rules == RulesMode::report) line += " --rules=report";
   if (rules == RulesMode::off) line += " --rules=off";
   if (generated && !c.fault.empty()) line += " --fault " + c.fault;

@@ -24,6 +24,8 @@ struct JudgeOptions {
   /// program `attest` beside this one.
   std::vector<std::string> worker;
   int reference_threads = 0;
+  /// How a shell gets this program again, as the person who called it spelled it.
+  std::string program = "attest";
   /// Called with the repro line right before a case's first launch; must flush. Empty = nobody
   /// listens.
   std::function<void(const std::string&)> before_launch;
@@ -54,7 +56,11 @@ struct Judgement {
 /// Never throws for what a case or kernel does; std::bad_alloc and I/O errors of the harness do.
 Judgement judge(const Case& c, const Backend& backend, const JudgeOptions& options = {});
 
-/// The shell line that judges the case again.
-std::string repro_line(const Case& c, std::string_view backend, RulesMode rules);
+/// The shell line that judges the case again. `program` is pasted as it is.
+std::string repro_line(const Case& c, std::string_view backend, RulesMode rules,
+                       std::string_view program = "attest");
+
+/// `text` as one word of a shell: in quotes when it needs them.
+std::string shell_word(std::string_view text);
 
 }  // namespace attest

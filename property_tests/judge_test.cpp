@@ -220,15 +220,19 @@ TEST(Judge, HandsOutTheReproLineBeforeTheFirstLaunch) {
 TEST(Judge, WritesReproLinesThatNameTheCaseAndTheRules) {
   Case c = verify_case();
   EXPECT_EQ(repro_line(c, "scalar.unified@cpu", RulesMode::enforce),
-            "build/bin/attest run --backend scalar.unified@cpu --seed 1 --case 2");
+            "attest run --backend scalar.unified@cpu --seed 1 --case 2");
   c.fault = "window_missing";
   EXPECT_EQ(repro_line(c, "scalar.unified@cpu", RulesMode::report),
-            "build/bin/attest run --backend scalar.unified@cpu --seed 1 --case 2 --rules=report "
+            "attest run --backend scalar.unified@cpu --seed 1 --case 2 --rules=report "
             "--fault window_missing");
   c.origin = "fixtures/found/a.json";
   EXPECT_EQ(repro_line(c, "scalar.unified@cpu", RulesMode::off),
-            "build/bin/attest replay fixtures/found/a.json --backend scalar.unified@cpu "
-            "--rules=off");
+            "attest replay fixtures/found/a.json --backend scalar.unified@cpu --rules=off");
+  EXPECT_EQ(repro_line(c, "scalar.unified@cpu", RulesMode::enforce, "../b/attest"),
+            "../b/attest replay fixtures/found/a.json --backend scalar.unified@cpu");
+  c.origin = "my fixtures/it's.json";
+  EXPECT_EQ(repro_line(c, "scalar.unified@cpu", RulesMode::enforce),
+            "attest replay 'my fixtures/it'\\''s.json' --backend scalar.unified@cpu");
 }
 
 TEST(Judge, DoesNotTrustABatchOfPaddedRows) {

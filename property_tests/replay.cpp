@@ -105,6 +105,7 @@ CaseResult judge_side(const Fixture& fixture, const Case& c, const Side& side, R
   JudgeOptions options;
   options.rules = mode;
   options.run = plan.run;
+  options.program = plan.program;
   options.time_limit = plan.time_limit;
   options.before_launch = [&](const std::string& repro) { in_flight.now(repro); };
   CaseResult result{.name = title_of(fixture),

@@ -17,6 +17,7 @@ struct ReplayPlan {
   std::string backend;             ///< selector instead of the fixture's; empty = the fixture's
   std::optional<RulesMode> rules;  ///< only this mode; absent = enforced, then reported
   RunOptions run;
+  std::string program = "attest";  ///< of repro lines
   std::chrono::milliseconds time_limit{60'000};
   const std::atomic<bool>* stop = nullptr;  ///< ends between two judgements
 };

@@ -50,6 +50,7 @@ struct RunPlan {
   std::chrono::milliseconds shrink_budget{10'000};  ///< per failure; 0 = do not shrink
   int max_trials = 200;                             ///< of one shrink
   std::filesystem::path out = "fixtures/found";
+  std::string program = "attest";  ///< of repro lines
   int jobs = 0;  ///< cases at a time; 0 = one per core, one for backends that run isolated
   /// Set from a signal handler to end the run; may be null.
   const std::atomic<bool>* stop = nullptr;

@@ -87,6 +87,7 @@ std::vector<Case> smaller(const Case& c) {
   propose_fewer_requests(proposals);
   propose_shorter_lengths(proposals);
   propose_fewer_features(proposals);
+  propose_shorter_windows(proposals);
   propose_fewer_new_tokens(proposals);
   propose_fewer_heads(proposals);
   propose_smaller_pool(proposals);

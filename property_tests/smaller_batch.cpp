@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "property_tests/smaller_parts.hpp"
 
@@ -109,6 +110,27 @@ void propose_shorter_lengths(Proposals& proposals) {
       if (r.shared_prefix > 0) r.shared_prefix = r.committed;
     }
   });
+}
+
+void propose_shorter_windows(Proposals& proposals) {
+  const std::optional<std::int64_t> window = proposals.from().problem.model.window;
+  if (!window) return;
+  // The window's edge stays where it is among the keys: a fault there needs both to shrink.
+  for (const std::int64_t next : steps_down(*window, 1)) {
+    proposals.add([=](Problem& p) {
+      p.model.window = next;
+      for (std::size_t i = 0; i < p.requests.size(); ++i) {
+        const Request request = p.requests[i];
+        const std::int64_t cut = *window - next;
+        const std::int64_t committed = std::max<std::int64_t>(0, request.committed - cut);
+        const std::int64_t rest = cut - (request.committed - committed);
+        set_committed(p, i, committed);
+        set_new_tokens(
+            p, i,
+            std::max(std::min<std::int64_t>(1, request.new_tokens), request.new_tokens - rest));
+      }
+    });
+  }
 }
 
 void propose_fewer_new_tokens(Proposals& proposals) {

@@ -47,6 +47,7 @@ class Proposals {
 // The proposals, in the order they are made: smaller_batch.cpp, then smaller_model.cpp.
 void propose_fewer_requests(Proposals& proposals);
 void propose_shorter_lengths(Proposals& proposals);
+void propose_shorter_windows(Proposals& proposals);
 void propose_fewer_new_tokens(Proposals& proposals);
 void propose_fewer_heads(Proposals& proposals);
 void propose_fewer_features(Proposals& proposals);

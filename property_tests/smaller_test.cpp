@@ -95,6 +95,25 @@ TEST(Shrinking, KeepsTheFaultApplicable) {
   EXPECT_GT(found, 5);
 }
 
+TEST(Shrinking, KeepsAWindowsEdgeAmongTheKeys) {
+  // The fault needs a key just outside the window: neither window nor keys can shrink alone.
+  const auto one_outside = [](const Case& c) {
+    const Problem& p = c.problem;
+    return p.model.window && p.max_kv_len() == *p.model.window + 1;
+  };
+  Case c = generate(18, 0, {.signature = Signature::extend});
+  Problem& p = c.problem;
+  p = {};
+  p.mode = Mode::extend;
+  p.model.window = 128;
+  p.requests = {{.committed = 126, .new_tokens = 3}};
+  p.pool.num_pages = pages_needed(p) + 1;
+  ASSERT_TRUE(one_outside(c));
+  const Shrunk shrunk = shrink(c, 600, one_outside);
+  EXPECT_EQ(shrunk.best.problem.max_kv_len(), 2) << describe(shrunk.best.problem);
+  EXPECT_EQ(shrunk.best.problem.model.window, 1) << describe(shrunk.best.problem);
+}
+
 TEST(Shrinking, StopsAtTheTrialLimit) {
   const Case c = generate(15, 0, {.signature = Signature::unified});
   EXPECT_EQ(shrink(c, 3, [](const Case&) { return false; }).trials, 3);
