@@ -109,7 +109,7 @@ inline constexpr int max_blocks_per_item = 4;
 /// finish are short.
 KernelOutcome extend(const ExtendArguments& args);
 
-/// One work item is (request, kv head, up to 16 blocks of packed heads, split). Whoever finishes a
+/// One work item is (request, kv head, up to 4 blocks of packed heads, split). Whoever finishes a
 /// row's last split merges its splits, in their order.
 KernelOutcome decode(const DecodeArguments& args);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <numeric>
+#include <span>
 #include <thread>
 
 #include "backends/amx/parallel.hpp"
@@ -27,8 +27,7 @@ amx::Bf16 element(std::uint64_t bits) {
   return static_cast<amx::Bf16>(sign | exponent | static_cast<std::uint32_t>(bits & 0x7f));
 }
 
-void fill_random(std::vector<amx::Bf16>& out, std::size_t count, std::uint64_t seed) {
-  out.resize(count);
+void fill_random(std::span<amx::Bf16> out, std::uint64_t seed) {
   std::uint64_t state = seed * 0x9e3779b97f4a7c15ULL + 1;
   for (amx::Bf16& value : out) {
     state ^= state << 13;
@@ -36,6 +35,12 @@ void fill_random(std::vector<amx::Bf16>& out, std::size_t count, std::uint64_t s
     state ^= state << 17;
     value = element(state);
   }
+}
+
+std::vector<amx::Bf16> random_rows(std::size_t count, std::uint64_t seed) {
+  std::vector<amx::Bf16> rows(count);
+  fill_random(rows, seed);
+  return rows;
 }
 
 std::size_t elements(std::int64_t rows, std::int64_t heads) {
@@ -56,7 +61,7 @@ double visible_pairs(const AmxWork::Row& row) {
 
 }  // namespace
 
-AmxWork::AmxWork(std::vector<Row> rows) : rows_(std::move(rows)) {
+AmxWork::AmxWork(std::vector<Row> rows, Pages pages) : rows_(std::move(rows)) {
   std::int64_t runs = 0;
   for (const Row& row : rows_) {
     const std::int64_t length = row.committed + row.fresh;
@@ -78,11 +83,13 @@ AmxWork::AmxWork(std::vector<Row> rows) : rows_(std::move(rows)) {
     }
     run += (lengths_[i] + slots_per_run - 1) / slots_per_run;
   }
-  fill_random(q_, elements(total_rows_, q_heads), 1);
-  fill_random(k_, elements(runs * slots_per_run, kv_heads), 2);
-  fill_random(v_, elements(runs * slots_per_run, kv_heads), 3);
-  fill_random(k_new_, elements(total_rows_, kv_heads), 4);
-  fill_random(v_new_, elements(total_rows_, kv_heads), 5);
+  q_ = random_rows(elements(total_rows_, q_heads), 1);
+  k_ = PoolMemory(elements(runs * slots_per_run, kv_heads), pages);
+  v_ = PoolMemory(elements(runs * slots_per_run, kv_heads), pages);
+  fill_random(k_.values(), 2);
+  fill_random(v_.values(), 3);
+  k_new_ = random_rows(elements(total_rows_, kv_heads), 4);
+  v_new_ = random_rows(elements(total_rows_, kv_heads), 5);
   out_.resize(elements(total_rows_, q_heads));
 }
 
@@ -92,8 +99,8 @@ void AmxWork::fill(amx::KernelArguments& args, int threads) {
   args.num_kv_heads = kv_heads;
   args.shape = {dim, dim, 0.08838834764F, 0};
   args.q = {q_.data(), q_heads * dim, dim};
-  args.k_pool = {k_.data(), kv_heads * dim, dim};
-  args.v_pool = {v_.data(), kv_heads * dim, dim};
+  args.k_pool = {k_.values().data(), kv_heads * dim, dim};
+  args.v_pool = {v_.values().data(), kv_heads * dim, dim};
   args.out = out_.data();
   args.req_to_token = {table_.data(), true};
   args.req_to_token_columns = columns_;
@@ -132,30 +139,21 @@ double AmxWork::kv_bytes() const {
   return static_cast<double>(keys * kv_heads * (dim + dim)) * sizeof(amx::Bf16);
 }
 
-std::uint64_t AmxWork::read_pools(int threads) const {
+std::uint64_t AmxWork::read_pools(int threads, int streams) const {
   std::atomic<std::uint64_t> total{0};
-  const auto sum_part = [&](const std::vector<amx::Bf16>& pool, std::size_t part) {
-    const std::size_t words = pool.size() / 4;
-    const auto parts = static_cast<std::size_t>(threads);
-    const std::size_t first = words * part / parts / 8 * 8;
-    const std::size_t last = words * (part + 1) / parts / 8 * 8;
-    const auto* const data = reinterpret_cast<const std::byte*>(pool.data());
-    std::uint64_t sums[8] = {};
-    for (std::size_t i = first; i < last; i += 8) {
-      std::uint64_t words_here[8];
-      std::memcpy(words_here, data + i * 8, sizeof words_here);
-      for (std::size_t k = 0; k < 8; ++k) sums[k] += words_here[k];
+  const auto work = [&](int part) {
+    for (const PoolMemory* pool : {&k_, &v_}) {
+      const auto bytes = std::as_bytes(pool->values());
+      const std::size_t each = bytes.size() / static_cast<std::size_t>(threads) / 64 * 64;
+      const std::size_t first = each * static_cast<std::size_t>(part);
+      const std::size_t count = part + 1 == threads ? bytes.size() - first : each;
+      total += sum_words(bytes.subspan(first, count), streams);
     }
-    for (const std::uint64_t sum : sums) total += sum;
   };
-  const auto work = [&](std::size_t part) {
-    sum_part(k_, part);
-    sum_part(v_, part);
-  };
-  std::vector<std::jthread> pool;
-  for (int t = 1; t < threads; ++t) pool.emplace_back(work, static_cast<std::size_t>(t));
+  std::vector<std::jthread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back(work, t);
   work(0);
-  pool.clear();
+  others.clear();
   return total;
 }
 

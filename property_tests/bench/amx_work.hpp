@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backends/amx/kernels.hpp"
+#include "property_tests/bench/pool_memory.hpp"
 
 namespace attest {
 
@@ -16,7 +17,7 @@ class AmxWork {
     std::int64_t committed = 0;
     std::int64_t fresh = 1;
   };
-  explicit AmxWork(std::vector<Row> rows);
+  explicit AmxWork(std::vector<Row> rows, Pages pages = Pages::as_allocated);
 
   /// Prefill or verification of all new tokens.
   amx::KernelOutcome extend(int threads);
@@ -27,8 +28,10 @@ class AmxWork {
   double extend_flops() const;
   /// Bytes of K and V that have to be read once.
   double kv_bytes() const;
-  /// Sums every K and V byte on `threads` threads; the sum keeps it from being optimised away.
-  std::uint64_t read_pools(int threads) const;
+  /// Reads every K and V byte once on `threads` threads, each its part as `streams` streams side by
+  /// side: the rate that a kernel's reading is held against. The sum of the 64-bit words keeps it
+  /// from being optimised away.
+  std::uint64_t read_pools(int threads, int streams) const;
   /// The last call's outputs.
   const std::vector<amx::Bf16>& out() const { return out_; }
 
@@ -37,7 +40,8 @@ class AmxWork {
 
   std::vector<Row> rows_;
   std::int64_t columns_ = 0, total_rows_ = 0;
-  std::vector<amx::Bf16> q_, k_, v_, k_new_, v_new_, out_;
+  std::vector<amx::Bf16> q_, k_new_, v_new_, out_;
+  PoolMemory k_, v_;
   std::vector<std::int64_t> table_, pool_rows_, lengths_, fresh_, starts_;
 };
 

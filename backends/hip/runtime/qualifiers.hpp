@@ -23,11 +23,17 @@
 #include "backends/hip/runtime/amdgcn_builtins.hpp"
 #endif
 #else
-// NOLINTBEGIN(bugprone-reserved-identifier): HIP chose these names.
+// HIP chose these names, so that they are reserved is no finding.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wreserved-macro-identifier"
+#endif
 #define __host__
 #define __device__
 #define __global__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-// NOLINTEND(bugprone-reserved-identifier)
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 #endif
