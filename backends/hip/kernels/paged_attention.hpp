@@ -49,9 +49,24 @@ class PagedAttention {
     __syncthreads();
   }
 
-  /// Queries into shared memory, zeros where rows or columns are padding, and an empty softmax.
-  __device__ void prepare() {
+  /// Queries into shared memory, zeros where rows or columns are padding.
+  __device__ void load_queries() {
     T* const q = at<T>(L::q);
+    if (args_.q_vectors != 0) {
+      constexpr int chunks = S::head_dim / 8;
+      for (int c = thread(); c < S::rows * chunks; c += S::threads) {
+        const int m = c / chunks;
+        const int d = c % chunks * 8;
+        const std::int64_t from = at<Place>(L::places)[m].at;
+        T* const to = q + m * L::q_pitch + d;
+        if (from >= 0 && d < args_.head_dim) {
+          copy8(to, args_.q.data, format_of<T>, from + d);  // here with the first tile
+        } else {
+          unrolled<8>([&](auto i) { to[i] = element_of<T>(0); });
+        }
+      }
+      return;
+    }
     for (int e = thread(); e < S::rows * S::head_dim; e += S::threads) {
       const int m = e / S::head_dim;
       const int d = e % S::head_dim;
@@ -60,6 +75,11 @@ class PagedAttention {
       q[m * L::q_pitch + d] =
           real ? load_as<T>(args_.q.data, args_.q_format, from + d) : element_of<T>(0);
     }
+  }
+
+  /// Everything but the keys: queries, zeros that stay, and an empty softmax.
+  __device__ void prepare() {
+    load_queries();
     clear_padding<T, S::head_dim, L::k_pitch, S::threads>(at<T>(L::k), S::stages * S::tile,
                                                           args_.head_dim);
     if constexpr (!S::v_in_k) {
@@ -135,9 +155,13 @@ class PagedAttention {
                       k_tile(tile) + first * L::k_pitch, args_.head_dim);
     float rescale[F::rows_held];
     softmax_.template step<fault>(scores, tile * S::tile + first, lane_of<F>(), scale_, rescale);
-    unrolled<S::value_tiles>([&](auto t) {
-      unrolled<F::elements>([&](auto i) { out_[t][i] *= rescale[i / F::columns_held]; });
-    });
+    bool rescales = false;
+    unrolled<F::rows_held>([&](auto r) { rescales = rescales || rescale[r] != 1.0F; });
+    if (rescales) {  // the maximum seldom moves after the first tiles
+      unrolled<S::value_tiles>([&](auto t) {
+        unrolled<F::elements>([&](auto i) { out_[t][i] *= rescale[i / F::columns_held]; });
+      });
+    }
     if constexpr (!on_matrix_units<T, F>) {  // matrix units round when they pack
       unrolled<S::score_tiles>([&](auto t) {
         unrolled<F::elements>(
@@ -280,7 +304,13 @@ namespace {
 /// Grid: (blocks of rows, kv heads, splits * chunks of v); block: S::threads; shared memory:
 /// SharedLayout<T, S>::bytes.
 template <class T, class S, PlantedFault fault>
-__global__ void __launch_bounds__(S::threads) paged_attention(PagedArgs args) {
+__global__ void
+#if defined(__CUDACC__)
+__launch_bounds__(S::threads, S::resident_blocks)
+#else
+__launch_bounds__(S::threads)
+#endif
+    paged_attention(PagedArgs args) {
   const BlockWork work = work_of_block<fault>(args, blockIdx.x, S::rows);
   if (work.request < 0) return;
   const auto split = static_cast<std::int32_t>(blockIdx.z) % args.splits;
