@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "backends/hip/kernels/paged_attention.hpp"
+#include "backends/hip/kernels/paged_kernel.hpp"
 #include "backends/hip/kernels/paged_launch.hpp"
 #include "backends/hip/kernels/reduce_splits.hpp"
 
