@@ -77,7 +77,7 @@ class SpeedCase {
     args_.num_kv_heads = static_cast<std::int32_t>(shape_.kv_heads);
     args_.head_dim = args_.v_head_dim = static_cast<std::int32_t>(shape_.head_dim);
     args_.page_size = static_cast<std::int32_t>(shape_.page_size);
-    args_.vectors = 1;
+    args_.vectors = args_.q_vectors = 1;
     args_.scale = 0.088F;
   }
 

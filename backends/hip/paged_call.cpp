@@ -97,6 +97,11 @@ PagedCall::PagedCall(const TensorMeta& q, const TensorMeta& out, const TensorMet
   args_.v = pool_args(v_pool_ ? session_.pool(*v_pool_) : k_base, v);
   args_.page_size = static_cast<std::int32_t>(k.size(1));
   args_.vectors = loads_vectors() ? 1 : 0;
+  const auto q_bytes = static_cast<std::int64_t>(size_bytes(q.dtype));
+  const bool q_vectors = !is_fp8(q.dtype) && q.size(2) % 8 == 0 &&
+                         q.stride(0) * q_bytes % 16 == 0 && q.stride(1) * q_bytes % 16 == 0 &&
+                         reinterpret_cast<std::uintptr_t>(args_.q.data) % 16 == 0;
+  args_.q_vectors = q_vectors ? 1 : 0;
   route_input_.total_rows = args_.total_rows;
   route_input_.group = args_.num_q_heads / args_.num_kv_heads;
   route_input_.num_kv_heads = args_.num_kv_heads;

@@ -45,8 +45,8 @@ Route choose_route(const RouteInput& input) {
   const std::int64_t blocks = std::max(full, input.batch) * input.num_kv_heads;
   const std::int64_t wanted = input.multiprocessors * input.blocks_per_multiprocessor;
   const std::int64_t most = std::min(longest_walk(input) / fewest_keys_of_a_split, most_splits);
-  if (blocks >= wanted || most < 2) return route;
-  route.splits = static_cast<int>(std::clamp<std::int64_t>(ceil_div(2 * wanted, blocks), 2, most));
+  route.splits = static_cast<int>(
+      std::clamp<std::int64_t>(wanted / blocks, 1, std::max<std::int64_t>(most, 1)));
   return route;
 }
 

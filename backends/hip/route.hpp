@@ -16,7 +16,7 @@ struct RouteInput {
   std::int64_t num_kv_heads = 1;
   std::int64_t window_left = -1;  ///< -1 = off
   std::int64_t multiprocessors = 132;
-  std::int64_t blocks_per_multiprocessor = 3;
+  std::int64_t blocks_per_multiprocessor = 2;  ///< that fit at a time
 };
 
 /// How a call is launched.
@@ -28,17 +28,17 @@ struct Route {
   bool operator==(const Route&) const = default;
 };
 
-/// Keys below which a split costs more than it brings: its part of the output is written and read
-/// again, 8 bytes for each element of the output against 4 bytes of K and V for each key.
-inline constexpr std::int64_t fewest_keys_of_a_split = 256;
+/// Two tiles. Fewer keys than that are walked while a reduction would start.
+inline constexpr std::int64_t fewest_keys_of_a_split = 128;
 inline constexpr std::int64_t most_splits = 128;
 
 /// Blocks of `row_groups` * 16 rows that the grid holds at most.
 std::int64_t grid_blocks(const RouteInput& input, int row_groups);
 
 /// The smallest block that holds all packed rows of the longest request, so that K and V are loaded
-/// once, up to 64 rows; then as many splits as give every multiprocessor its share of blocks, none
-/// shorter than fewest_keys_of_a_split. Nonsense gives one split.
+/// once, up to 64 rows; then as many splits as fill the multiprocessors once, none shorter than
+/// fewest_keys_of_a_split: on an H200 the best power of two at every measured shape but the
+/// shortest (docs/performance.md). Nonsense gives one split.
 Route choose_route(const RouteInput& input);
 
 }  // namespace attest::hip

@@ -66,7 +66,7 @@ void measure_route(DeviceSpeed& speed, const SpeedShape& shape, std::vector<Meas
   double best_seconds = seconds;
   double whole = seconds;
   std::string all;
-  for (int splits = 1; splits <= 128 && splits * 64 <= shape.keys; splits *= 2) {
+  for (int splits = 1; splits <= 128 && std::int64_t{splits} * 64 <= shape.keys; splits *= 2) {
     Route other = chosen;
     other.splits = splits;
     const double took = speed.seconds(shape, other);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backends/hip/runtime/qualifiers.hpp"
+#include "backends/hip/runtime/kernel.hpp"
 
 namespace attest::hip {
 
@@ -40,5 +40,11 @@ struct MfmaFragment {
   __device__ static constexpr int row(int lane, int slot) { return lane / 16 * 4 + slot; }
   __device__ static constexpr int column(int lane, int tile, int) { return 16 * tile + lane % 16; }
 };
+
+/// This thread's place in its group.
+template <class F>
+__device__ __forceinline__ int lane_of() {
+  return static_cast<int>(threadIdx.x) % F::lanes;
+}
 
 }  // namespace attest::hip

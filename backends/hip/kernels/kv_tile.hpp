@@ -88,17 +88,18 @@ __device__ __forceinline__ void load_tile(T* tile, const TileSource& source) {
   const auto thread = static_cast<int>(threadIdx.x);
   if (source.vectors) {
     constexpr int chunks = padded_dim / 8;
-    for (int c = thread; c < keys * chunks; c += threads) {
+    unrolled<(keys * chunks + threads - 1) / threads>([&](auto i) {
+      const int c = thread + i * threads;
       const int key = c / chunks;
       const int d = c % chunks * 8;
-      T* to = tile + key * pitch + d;
-      if (d >= source.dim) continue;
+      if (key >= keys || d >= source.dim) return;
+      T* const to = tile + key * pitch + d;
       if (key >= source.begin && key < source.end) {
         copy8(to, source.data, source.format, source.offsets[key] + d);
       } else {
-        unrolled<8>([&](auto i) { to[i] = element_of<T>(0); });
+        unrolled<8>([&](auto e) { to[e] = element_of<T>(0); });
       }
-    }
+    });
     return;
   }
   for (int e = thread; e < keys * padded_dim; e += threads) {

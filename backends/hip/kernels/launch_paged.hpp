@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "backends/hip/kernels/paged_attention.hpp"
+#include "backends/hip/kernels/paged_kernel.hpp"
 #include "backends/hip/kernels/paged_launch.hpp"
 #include "backends/hip/kernels/reduce_splits.hpp"
 
@@ -21,9 +21,11 @@ inline constexpr bool small_shared_memory =
     false;
 #endif
 
+/// 8 groups of 32 lanes, 4 for the smallest block: two blocks of them fill a multiprocessor's
+/// shared memory, and enough warps hide one another's latencies.
 template <class T, int head_dim, int v_dim, int row_groups>
 struct AttentionShape {
-  using type = Shape<MmaFragment, head_dim, v_dim, row_groups, 4 / row_groups, 64, 2>;
+  using type = Shape<MmaFragment, head_dim, v_dim, row_groups, row_groups == 4 ? 2 : 4, 64, 2>;
 };
 template <class T, int head_dim, int v_dim, int row_groups>
   requires(small_shared_memory && sizeof(T) == 2)

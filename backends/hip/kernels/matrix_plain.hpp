@@ -6,12 +6,6 @@
 
 namespace attest::hip {
 
-/// This thread's place in its group.
-template <class F>
-__device__ __forceinline__ int lane_of() {
-  return static_cast<int>(threadIdx.x) % F::lanes;
-}
-
 /// scores = q k^T for 16 rows of q and `tiles` tiles of keys, without matrix units: each lane reads
 /// its rows and columns from shared memory, two tiles at a time.
 template <class F, class T, int tiles>

@@ -50,7 +50,8 @@ struct PagedArgs {
   // Shape and features.
   std::int32_t num_q_heads = 1, num_kv_heads = 1, head_dim = 1, v_head_dim = 1;
   Format q_format = Format::bf16, kv_format = Format::bf16, out_format = Format::bf16;
-  std::int32_t vectors = 0;  ///< 1 = eight elements of K and V may be loaded at once
+  std::int32_t vectors = 0;    ///< 1 = eight elements of K and V may be loaded at once
+  std::int32_t q_vectors = 0;  ///< 1 = the same of q, where it is of the computing type
   float scale = 1;
   float softcap = 0;              ///< 0 = off
   std::int32_t window_left = -1;  ///< largest distance back; -1 = off

@@ -12,7 +12,6 @@ inline constexpr int largest_split_count = 128;
 struct ReduceShared {
   float maxima[largest_split_count];
   float sums[largest_split_count];
-  float weights[largest_split_count];
   float parts[reduce_threads / reduce_lanes][reduce_columns];
 };
 
@@ -38,7 +37,7 @@ class SplitReduction {
     RowStats stats = weigh();
     const int left = args_.v_head_dim - first_column;
     const int columns = left < reduce_columns ? left : reduce_columns;
-    add_parts(first_column, columns);
+    add_parts(first_column, columns, stats.maximum);
     if (adds_sink()) stats.add_sink(args_.sinks[head_]);
     const float whole = stats.normaliser() * factor(args_.v_descale);
     const std::int64_t to = row_ * args_.out.row_stride + head_ * args_.out.head_stride;
@@ -60,30 +59,51 @@ class SplitReduction {
       shared_.sums[s] = args_.part_stats[2 * (first_part_ + s) + 1];
     }
     __syncthreads();
+    // Every group of 32 lanes reduces all of them, in the same order.
     RowStats stats;
-    for (int s = 0; s < splits(); ++s) stats.maximum = fmaxf(stats.maximum, shared_.maxima[s]);
-    for (int s = thread(); s < splits(); s += reduce_threads) {
-      const bool rescaled = fault != PlantedFault::splits_not_rescaled;
-      shared_.weights[s] = rescaled ? weight_of(shared_.maxima[s], stats.maximum) : 1.0F;
+    const int lane = thread() % reduce_lanes;
+    for (int s = lane; s < splits(); s += reduce_lanes) {
+      stats.maximum = fmaxf(stats.maximum, shared_.maxima[s]);
     }
-    __syncthreads();
-    for (int s = 0; s < splits(); ++s) stats.sum += shared_.sums[s] * shared_.weights[s];
+    for (int mask = 1; mask < reduce_lanes; mask *= 2) {
+      stats.maximum = fmaxf(stats.maximum, __shfl_xor(stats.maximum, mask));
+    }
+    for (int s = lane; s < splits(); s += reduce_lanes) {
+      stats.sum += shared_.sums[s] * weight(s, stats.maximum);
+    }
+    for (int mask = 1; mask < reduce_lanes; mask *= 2) {
+      stats.sum += __shfl_xor(stats.sum, mask);
+    }
     return stats;
   }
 
+  __device__ float weight(int split, float maximum) const {
+    if (fault == PlantedFault::splits_not_rescaled) return 1;
+    return weight_of(shared_.maxima[split], maximum);
+  }
+
   /// Each quarter of the block adds every fourth split: the same order in every run.
-  __device__ void add_parts(int first_column, int columns) {
+  __device__ void add_parts(int first_column, int columns, float maximum) {
     constexpr int each = reduce_columns / reduce_lanes;
     const int quarter = thread() / reduce_lanes;
     const int lane = thread() % reduce_lanes;
     float sum[each] = {};
-    for (int s = quarter; s < splits(); s += quarters) {
-      if (shared_.sums[s] == 0) continue;  // a split without keys
-      const float weight = shared_.weights[s];
-      const float* const part =
-          args_.part_out + (first_part_ + s) * args_.v_head_dim + first_column + lane;
-      unrolled<each>([&](auto i) {
-        if (lane + i * reduce_lanes < columns) sum[i] += weight * part[i * reduce_lanes];
+    // A split without keys has left zeros. Four splits at a time, so that their loads overlap.
+    for (int first = quarter; first < splits(); first += 4 * quarters) {
+      float value[4][each];
+      unrolled<4>([&](auto k) {
+        const int s = first + k * quarters;
+        const float* const part =
+            args_.part_out + (first_part_ + s) * args_.v_head_dim + first_column + lane;
+        unrolled<each>([&](auto i) {
+          const bool real = s < splits() && lane + i * reduce_lanes < columns;
+          value[k][i] = real ? part[i * reduce_lanes] : 0.0F;
+        });
+      });
+      unrolled<4>([&](auto k) {
+        const int s = first + k * quarters;
+        const float counts = s < splits() ? weight(s, maximum) : 0.0F;
+        unrolled<each>([&](auto i) { sum[i] += counts * value[k][i]; });
       });
     }
     unrolled<each>([&](auto i) { shared_.parts[quarter][lane + i * reduce_lanes] = sum[i]; });
@@ -119,7 +139,8 @@ __global__ void __launch_bounds__(reduce_threads) reduce_splits(PagedArgs args) 
     reduction.run(static_cast<int>(blockIdx.z) * reduce_columns);
   } else if (fault == PlantedFault::padding_rows_written) {
     const std::int64_t to = row * args.out.row_stride + head * args.out.head_stride;
-    for (unsigned d = threadIdx.x; d < static_cast<unsigned>(args.v_head_dim); d += reduce_threads) {
+    for (unsigned d = threadIdx.x; d < static_cast<unsigned>(args.v_head_dim);
+         d += reduce_threads) {
       write_out(args, to + d, 0);
     }
   }

@@ -13,9 +13,20 @@ inline constexpr float log2_of_e = 1.44269504F;
 inline constexpr float ln_2 = 0.693147181F;
 inline constexpr float nothing_seen = -std::numeric_limits<float>::infinity();
 
+/// 2^x in one instruction where there is one; results below 2^-126 are 0.
+__device__ __forceinline__ float power_of_two(float x) {
+#if defined(__CUDA_ARCH__)
+  float result = 0;
+  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(result) : "f"(x));
+  return result;
+#else
+  return exp2_of(x);
+#endif
+}
+
 /// 2^(x - maximum), where a maximum of -infinity stands for "no key yet": 0, never NaN.
 __device__ __forceinline__ float weight_of(float x, float maximum) {
-  return exp2_of(x - (maximum == nothing_seen ? 0.0F : maximum));
+  return power_of_two(x - (maximum == nothing_seen ? 0.0F : maximum));
 }
 
 /// cap tanh(x / cap) through one exponential, which may overflow: 1 - 2 / infinity is 1.
@@ -63,11 +74,16 @@ struct RunningSoftmax {
                                        const ScoreScale& scale, float (&rescale)[F::rows_held]) {
     float top[F::rows_held];
     unrolled<F::rows_held>([&](auto r) { top[r] = nothing_seen; });
+    constexpr int keys = tiles * F::tile_columns;
+    bool whole = true;  // no key of the tile is hidden from a row of this lane
+    unrolled<F::rows_held>([&](auto r) {
+      whole = whole && first_key >= visible[r].begin && first_key + keys <= visible[r].end;
+    });
     unrolled<tiles>([&](auto tile) {
       unrolled<F::elements>([&](auto i) {
         constexpr int r = i / F::columns_held;
         const int key = first_key + F::column(lane, tile, i % F::columns_held);
-        const bool seen = key >= visible[r].begin && key < visible[r].end;
+        const bool seen = whole || (key >= visible[r].begin && key < visible[r].end);
         scores[tile][i] = seen ? scale.template base2<fault>(scores[tile][i]) : nothing_seen;
         top[r] = fmaxf(top[r], scores[tile][i]);
       });
@@ -83,10 +99,12 @@ struct RunningSoftmax {
       maximum[r] = highest;
       sum[r] *= rescale[r];
     });
+    float base[F::rows_held];
+    unrolled<F::rows_held>([&](auto r) { base[r] = maximum[r] == nothing_seen ? 0 : maximum[r]; });
     unrolled<tiles>([&](auto tile) {
       unrolled<F::elements>([&](auto i) {
         constexpr int r = i / F::columns_held;
-        scores[tile][i] = weight_of(scores[tile][i], maximum[r]);
+        scores[tile][i] = power_of_two(scores[tile][i] - base[r]);
         sum[r] += scores[tile][i];
       });
     });

@@ -23,6 +23,8 @@ struct Shape {
   static constexpr int groups = row_groups * key_groups;
   static constexpr int threads = Fragment::lanes * groups;
   static constexpr int rows = group_rows * row_groups;
+  /// Blocks that must fit a multiprocessor at a time, which bounds a thread's registers.
+  static constexpr int resident_blocks = head_dim <= 128 && v_dim <= 128 ? 2 : 1;
   static constexpr int group_keys = tile / key_groups;
   static constexpr int score_tiles = group_keys / Fragment::tile_columns;
   static constexpr int value_tiles = v_dim / Fragment::tile_columns;
