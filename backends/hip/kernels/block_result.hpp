@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "backends/hip/kernels/block_rows.hpp"
 #include "backends/hip/kernels/write_row.hpp"
 
@@ -21,15 +23,17 @@ class BlockResult : protected BlockRows<T, S, fault> {
   /// Every group's part of its rows, relative to its own maximum.
   __device__ void publish_groups() {
     __syncthreads();  // the tiles' memory is free
-    float* const merge =
-        this->template at<float>(L::merge) + group_number() * group_rows * L::merge_pitch;
-    float* const stats = this->template at<float>(L::stats) + group_number() * group_rows * 2;
+    float* const merge = this->template at<float>(L::merge) +
+                         std::ptrdiff_t{group_number()} * group_rows * L::merge_pitch;
+    float* const stats =
+        this->template at<float>(L::stats) + std::ptrdiff_t{group_number()} * group_rows * 2;
     const int lane = lane_of<F>();
     unrolled<F::rows_held>([&](auto r) {
       const int row = F::row(lane, r);
       if (F::column(lane, 0, 0) == 0) {
-        stats[2 * row] = softmax_.maximum[r];
-        stats[2 * row + 1] = softmax_.sum[r];
+        float* const stat = stats + std::ptrdiff_t{row} * 2;
+        stat[0] = softmax_.maximum[r];
+        stat[1] = softmax_.sum[r];
       }
       unrolled<S::value_tiles>([&](auto t) {
         unrolled<F::columns_held>([&](auto c) {

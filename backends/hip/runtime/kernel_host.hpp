@@ -18,7 +18,12 @@
 
 // The call's own place tells one barrier from another: two on one line differ by column. Return
 // addresses would not do, since a compiler duplicates and merges calls.
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): HIP chose these names.
+// HIP chose these names, so that they are reserved is no finding.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wreserved-identifier"
+#endif
+// NOLINTBEGIN(readability-identifier-naming): HIP chose these names.
 inline void __syncthreads(std::source_location site = std::source_location::current()) {
   attest::hip::host::wait_at_barrier(site);
 }
@@ -56,7 +61,10 @@ inline int __all(int predicate, std::source_location site = std::source_location
   const attest::hip::host::Votes votes = attest::hip::host::vote("__all", predicate, site);
   return votes.yes == votes.present ? 1 : 0;
 }
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+// NOLINTEND(readability-identifier-naming)
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 namespace attest::hip::inline on_host {
 
