@@ -150,14 +150,34 @@ struct MlaDecodeCall {
   bool operator==(const MlaDecodeCall&) const = default;
 };
 
+/// AITER `mha_batch_prefill_func` over a flat pool (one token a page). It returns its output.
+struct BatchPrefillCall {
+  TensorMeta q;              ///< (total_q, num_q_heads, head_dim)
+  TensorMeta k;              ///< (num_slots, num_kv_heads, head_dim)
+  TensorMeta v;              ///< (num_slots, num_kv_heads, v_head_dim)
+  IntArray cu_seqlens_q;     ///< (batch + 1) int32, starts at 0
+  IntArray kv_indptr;        ///< (batch + 1) int32, grows by the KV length
+  IntArray kv_page_indices;  ///< int32 slots, and 128 more entries that are loaded
+  std::int64_t max_seqlen_q = 0;
+  std::int64_t max_seqlen_k = 0;
+  std::optional<double> softmax_scale;  ///< absent = 1 / sqrt(head_dim)
+  double logits_soft_cap = 0;
+  bool causal = false;
+  std::array<std::int64_t, 2> window_size = {-1, -1};         ///< (left, right); left -1 = off
+  std::optional<TensorMeta> sink_ptr;                         ///< (num_q_heads)
+  std::optional<TensorMeta> q_descale, k_descale, v_descale;  ///< one-element f32
+  bool operator==(const BatchPrefillCall&) const = default;
+};
+
 /// What a kernel is handed: the metadata of one call of one signature. It can be wrong about the
 /// Problem; finding that is what this project is for.
-using Call = std::variant<UnifiedCall, ExtendCall, DecodeCall, MlaDecodeCall>;
+using Call = std::variant<UnifiedCall, ExtendCall, DecodeCall, MlaDecodeCall, BatchPrefillCall>;
 
 /// The kernel calling conventions, in the order of Call's alternatives.
-enum class Signature { unified, extend, decode, mla_decode };
+enum class Signature { unified, extend, decode, mla_decode, batch_prefill };
 inline constexpr std::array all_signatures = {Signature::unified, Signature::extend,
-                                              Signature::decode, Signature::mla_decode};
+                                              Signature::decode, Signature::mla_decode,
+                                              Signature::batch_prefill};
 
 Signature signature_of(const Call& call);
 std::string_view name(Signature signature);

@@ -92,6 +92,8 @@ bool Rule::applies_to(Signature signature) const {
       return decode != nullptr;
     case Signature::mla_decode:
       return mla_decode != nullptr;
+    case Signature::batch_prefill:
+      return batch_prefill != nullptr;
   }
   return false;
 }

@@ -98,6 +98,7 @@ struct Rule {
   void (*extend)(const ExtendCall&, const Truth&, Report&) = nullptr;
   void (*decode)(const DecodeCall&, const Truth&, Report&) = nullptr;
   void (*mla_decode)(const MlaDecodeCall&, const Truth&, Report&) = nullptr;
+  void (*batch_prefill)(const BatchPrefillCall&, const Truth&, Report&) = nullptr;
 
   bool applies_to(Signature signature) const;
 };

@@ -19,6 +19,7 @@
 #include "contracts/rules/launch.hpp"
 #include "contracts/rules/loc.hpp"
 #include "contracts/rules/padding.hpp"
+#include "contracts/rules/prefill.hpp"
 #include "contracts/rules/query_offsets.hpp"
 #include "contracts/rules/req_to_token.hpp"
 #include "contracts/rules/scale_and_features.hpp"
@@ -39,7 +40,7 @@ struct Group {
 
 constexpr Group groups[] = {
     {array_shape_rules, /*shape=*/true},
-    // AITER's GPU kernels: unified and mla_decode.
+    // AITER's GPU kernels: unified, mla_decode and batch_prefill.
     {call_shape_rules, /*shape=*/true},
     {query_offsets_rules},
     {seqused_k_rules},
@@ -52,6 +53,7 @@ constexpr Group groups[] = {
     {descales_rules},
     {launch_rules},
     {padding_rules},
+    {prefill_rules},
     // SGLang's CPU kernels: extend and decode.
     {cpu_shape_rules, /*shape=*/true},
     {seq_lens_rules},
@@ -77,6 +79,8 @@ void apply(const Rule& rule, const Call& call, const Truth& truth, Report& repor
     rule.decode(*decode, truth, report);
   } else if (const auto* mla_decode = std::get_if<MlaDecodeCall>(&call)) {
     rule.mla_decode(*mla_decode, truth, report);
+  } else if (const auto* batch_prefill = std::get_if<BatchPrefillCall>(&call)) {
+    rule.batch_prefill(*batch_prefill, truth, report);
   }
 }
 

@@ -25,6 +25,7 @@ Lowered<UnifiedCall> lower_unified(const Problem& problem, const SlotMap& slots)
 Lowered<ExtendCall> lower_extend(const Problem& problem, const SlotMap& slots);
 Lowered<DecodeCall> lower_decode(const Problem& problem, const SlotMap& slots);
 Lowered<MlaDecodeCall> lower_mla_decode(const Problem& problem, const SlotMap& slots);
+Lowered<BatchPrefillCall> lower_batch_prefill(const Problem& problem, const SlotMap& slots);
 
 /// The one of `signature`, as the variant.
 Lowered<Call> lower(Signature signature, const Problem& problem, const SlotMap& slots);
@@ -38,6 +39,7 @@ Attended read(const UnifiedCall& call, const Problem& problem, const SlotMap& sl
 Attended read(const ExtendCall& call, const Problem& problem, const SlotMap& slots);
 Attended read(const DecodeCall& call, const Problem& problem, const SlotMap& slots);
 Attended read(const MlaDecodeCall& call, const Problem& problem, const SlotMap& slots);
+Attended read(const BatchPrefillCall& call, const Problem& problem, const SlotMap& slots);
 Attended read(const Call& call, const Problem& problem, const SlotMap& slots);
 
 }  // namespace attest

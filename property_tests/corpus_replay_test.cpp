@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "backends/registry.hpp"
+#include "fixtures/fixture.hpp"
 #include "property_tests/replay.hpp"
 
 namespace attest {
@@ -42,7 +44,12 @@ TEST_P(Corpus, ReplaysAsItPromises) {
                                      << result.judgement.reason << '\n'
                                      << result.judgement.diagnosis;
   });
-  EXPECT_GE(judged, 2);
+  // Calls of a signature that no backend runs are checked in fixtures/corpus_test.cpp.
+  const std::string signature = load_fixture(corpus / GetParam()).signature;
+  const bool runs = std::ranges::any_of(all_backends(), [&](const Backend* backend) {
+    return name(backend->capabilities().signature) == signature;
+  });
+  EXPECT_GE(judged, runs ? 2 : 0);
 }
 
 TEST(CorpusFolders, HoldTheRegressionsOfTheOpeningBugs) {

@@ -8,6 +8,7 @@ namespace {
 /// Visible keys of the call's window, 0 = off, in our words; and the way back.
 std::int64_t window_of(const Call& call) {
   if (const auto* c = std::get_if<UnifiedCall>(&call)) return c->window_size[0] + 1;
+  if (const auto* c = std::get_if<BatchPrefillCall>(&call)) return c->window_size[0] + 1;
   if (const auto* c = std::get_if<ExtendCall>(&call)) return c->sliding_window_size;
   if (const auto* c = std::get_if<DecodeCall>(&call)) return c->sliding_window_size;
   return 0;
@@ -15,6 +16,7 @@ std::int64_t window_of(const Call& call) {
 
 void set_window(Call& call, std::int64_t keys) {
   if (auto* c = std::get_if<UnifiedCall>(&call)) c->window_size = {keys - 1, keys > 0 ? 0 : -1};
+  if (auto* c = std::get_if<BatchPrefillCall>(&call)) c->window_size = {keys - 1, -1};
   if (auto* c = std::get_if<ExtendCall>(&call)) c->sliding_window_size = keys;
   if (auto* c = std::get_if<DecodeCall>(&call)) c->sliding_window_size = keys;
 }
@@ -23,6 +25,10 @@ double& scale_of(Call& call) {
   if (auto* c = std::get_if<UnifiedCall>(&call)) return c->softmax_scale;
   if (auto* c = std::get_if<ExtendCall>(&call)) return c->sm_scale;
   if (auto* c = std::get_if<DecodeCall>(&call)) return c->sm_scale;
+  if (auto* c = std::get_if<BatchPrefillCall>(&call)) {
+    if (!c->softmax_scale) c->softmax_scale = 1 / std::sqrt(static_cast<double>(c->q.size(2)));
+    return *c->softmax_scale;
+  }
   return std::get<MlaDecodeCall>(call).sm_scale;
 }
 
@@ -30,6 +36,7 @@ double& softcap_of(Call& call) {
   if (auto* c = std::get_if<UnifiedCall>(&call)) return c->softcap;
   if (auto* c = std::get_if<ExtendCall>(&call)) return c->logit_cap;
   if (auto* c = std::get_if<DecodeCall>(&call)) return c->logit_cap;
+  if (auto* c = std::get_if<BatchPrefillCall>(&call)) return c->logits_soft_cap;
   return std::get<MlaDecodeCall>(call).logit_cap;
 }
 
@@ -37,6 +44,7 @@ std::optional<TensorMeta>* sinks_of(Call& call) {
   if (auto* c = std::get_if<UnifiedCall>(&call)) return &c->sinks;
   if (auto* c = std::get_if<ExtendCall>(&call)) return &c->sinks;
   if (auto* c = std::get_if<DecodeCall>(&call)) return &c->sinks;
+  if (auto* c = std::get_if<BatchPrefillCall>(&call)) return &c->sink_ptr;
   return nullptr;
 }
 

@@ -188,7 +188,7 @@ BatchPlan draw_plan(Draw& draw, const GeneratorOptions& options) {
   static constexpr std::array mla = {Mode::decode, Mode::target_verify, Mode::target_verify,
                                      Mode::draft_extend_v2};
   static constexpr std::array<std::span<const Mode>, all_signatures.size()> served = {
-      unified, extend, decode, mla};
+      unified, extend, decode, mla, unified};
   BatchPlan plan;
   plan.mode = draw.pick(served[static_cast<std::size_t>(options.signature)]);
   const bool trees = options.capabilities ? options.capabilities->tree_mask

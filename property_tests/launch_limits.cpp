@@ -184,6 +184,11 @@ void check_work(const MlaDecodeCall& c, const Call& call, std::int64_t forced, C
   const double page = static_cast<double>(std::max<std::int64_t>(c.page_size, 1));
   checker.work(call, c.q, static_cast<double>(c.kv_indices.values.size()) * page);
 }
+void check_work(const BatchPrefillCall& c, const Call& call, std::int64_t forced,
+                Checker& checker) {
+  checker.splits("the forced split count", forced, c.q);
+  checker.work(call, c.q, static_cast<double>(c.kv_page_indices.values.size()));
+}
 
 void check_argument(std::string_view key, const TensorMeta& meta, Checker& checker) {
   checker.tensor(key, meta);

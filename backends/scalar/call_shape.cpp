@@ -129,6 +129,10 @@ void check(const MlaDecodeCall& call, Checker& c) {
   c.array("kv_last_page_lens", call.kv_last_page_lens, 1);
 }
 
+void check(const BatchPrefillCall&, Checker& c) {
+  c.no("batch_prefill calls are checked, no kernel here runs them");
+}
+
 }  // namespace
 
 Answer addressable(const Call& call, const Capabilities& capabilities) {

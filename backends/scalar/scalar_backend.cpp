@@ -62,6 +62,9 @@ RunResult ScalarBackend::run(const Call& call, const TensorSource& source,
     RunResult operator()(const MlaDecodeCall& c) const {
       return run_mla_decode(c, source, options, fault);
     }
+    RunResult operator()(const BatchPrefillCall&) const {
+      throw BackendError("batch_prefill has no scalar kernel");  // supports() said no before
+    }
   };
   try {
     return std::visit(Visitor{source, options, fault_}, call);

@@ -53,6 +53,14 @@ void visit(const MlaDecodeCall& c, F f, G g) {
   g("q_scale", c.q_scale), g("kv_scale", c.kv_scale);
 }
 
+template <class F, class G>
+void visit(const BatchPrefillCall& c, F f, G g) {
+  f("cu_seqlens_q", &c.cu_seqlens_q), f("kv_indptr", &c.kv_indptr);
+  f("kv_page_indices", &c.kv_page_indices);
+  g("q", &c.q), g("k", &c.k), g("v", &c.v), g("sink_ptr", c.sink_ptr);
+  g("q_descale", c.q_descale), g("k_descale", c.k_descale), g("v_descale", c.v_descale);
+}
+
 /// Pointer to the value of a present optional, to the object itself otherwise.
 template <class T>
 const T* present(const T* object) {
@@ -119,7 +127,8 @@ constexpr Rule rules[] = {
      .unified = sizes_are_sane<UnifiedCall>,
      .extend = sizes_are_sane<ExtendCall>,
      .decode = sizes_are_sane<DecodeCall>,
-     .mla_decode = sizes_are_sane<MlaDecodeCall>},
+     .mla_decode = sizes_are_sane<MlaDecodeCall>,
+     .batch_prefill = sizes_are_sane<BatchPrefillCall>},
 };
 
 }  // namespace

@@ -143,6 +143,7 @@ std::vector<BrokenCall> broken_gpu_calls() {
   break_addresses(calls);
   break_tensors(calls);
   break_features(calls);
+  break_prefill(calls);
   return std::move(calls).take();
 }
 

@@ -22,11 +22,17 @@ class BrokenCalls {
            void (*broken)(MlaDecodeCall&)) {
     add(rule, story, problem, lower_mla_decode(problem, make_slot_map(problem)), broken);
   }
+  void prefill(std::string_view rule, std::string_view story, const Problem& problem,
+               void (*broken)(BatchPrefillCall&)) {
+    add(rule, story, problem, lower_batch_prefill(problem, make_slot_map(problem)), broken);
+  }
   /// The call is sound for `expressible`, but the layer or the scheduler wants `problem`, which no
   /// call can say; `then` makes the call say it all the same.
   void unsaid(std::string_view rule, std::string_view story, const Problem& problem,
-              const Problem& expressible, void (*then)(Call&) = nullptr) {
-    const Signature signature = expressible.model.mla ? Signature::mla_decode : Signature::unified;
+              const Problem& expressible, void (*then)(Call&) = nullptr,
+              std::optional<Signature> of = std::nullopt) {
+    const Signature signature =
+        of.value_or(expressible.model.mla ? Signature::mla_decode : Signature::unified);
     Call call = checked(rule, lower(signature, expressible, make_slot_map(expressible)));
     if (then) then(call);
     calls_.push_back({rule, story, problem, std::move(call), std::nullopt});
@@ -56,6 +62,7 @@ void break_offsets_and_lengths(BrokenCalls& calls);
 void break_addresses(BrokenCalls& calls);
 void break_tensors(BrokenCalls& calls);
 void break_features(BrokenCalls& calls);
+void break_prefill(BrokenCalls& calls);
 
 /// Two requests that verify three and two drafts, the second shorter than a page.
 inline Problem uneven_verify() { return sample_problem(Mode::target_verify, {{35, 3}, {9, 2}}); }

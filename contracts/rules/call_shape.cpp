@@ -41,6 +41,15 @@ void ranks(const MlaDecodeCall& c, const Truth&, Report& report) {
   expect_rank("kv_last_page_lens", c.kv_last_page_lens, 1, report);
 }
 
+void ranks(const BatchPrefillCall& c, const Truth&, Report& report) {
+  expect_rank("q", c.q, 3, "(total_q, num_q_heads, head_dim)", report);
+  expect_rank("k", c.k, 3, "(num_slots, num_kv_heads, head_dim)", report);
+  expect_rank("v", c.v, 3, "(num_slots, num_kv_heads, v_head_dim)", report);
+  expect_rank("cu_seqlens_q", c.cu_seqlens_q, 1, report);
+  expect_rank("kv_indptr", c.kv_indptr, 1, report);
+  expect_rank("kv_page_indices", c.kv_page_indices, 1, report);
+}
+
 /// `more` entries beyond the batch are allowed where the kernel takes the batch from elsewhere.
 void expect_entries(std::string_view name, const IntArray& array, std::int64_t entries,
                     std::string_view of, bool more, Report& report) {
@@ -57,6 +66,13 @@ void one_offset_more_than_requests(const UnifiedCall& c, const Truth& t, Report&
 
 void one_offset_more_than_requests(const MlaDecodeCall& c, const Truth& t, Report& report) {
   expect_entries("qo_indptr", c.qo_indptr, batch_of(t) + 1, ", one more than requests",
+                 /*more=*/false, report);
+  expect_entries("kv_indptr", c.kv_indptr, batch_of(t) + 1, ", one more than requests",
+                 /*more=*/true, report);
+}
+
+void one_offset_more_than_requests(const BatchPrefillCall& c, const Truth& t, Report& report) {
+  expect_entries("cu_seqlens_q", c.cu_seqlens_q, batch_of(t) + 1, ", one more than requests",
                  /*more=*/false, report);
   expect_entries("kv_indptr", c.kv_indptr, batch_of(t) + 1, ", one more than requests",
                  /*more=*/true, report);
@@ -93,21 +109,33 @@ void pages_alike(const MlaDecodeCall& c, const Truth&, Report& report) {
              "one page or more of page_size = " + std::to_string(c.page_size) + " tokens");
 }
 
+void pages_alike(const BatchPrefillCall& c, const Truth&, Report& report) {
+  for (std::size_t d = 0; d < 2; ++d) {
+    if (c.k.size(d) == c.v.size(d) && c.k.size(d) >= 1) continue;
+    report.add("v.shape", shape_text(c.v),
+               "k's slots and heads, all at least 1: k is " + shape_text(c.k));
+    return;
+  }
+}
+
 constexpr Rule rules[] = {
     {.id = "tensors.have_their_rank",
-     .says = "q and out have three dimensions, caches four, the table two, other arrays one",
+     .says = "q and out have three dimensions, caches four (batch_prefill's three), the table two, "
+             "other arrays one",
      .why = "the kernel takes sizes and strides by position",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py, aiter/mla.py",
      .severity = Severity::fault,
      .unified = ranks,
-     .mla_decode = ranks},
+     .mla_decode = ranks,
+     .batch_prefill = ranks},
     {.id = "query_offsets.have_one_entry_more_than_requests",
      .says = "cu_seqlens_q and the indptr arrays have batch + 1 entries",
      .why = "entry i + 1 ends request i; a missing one is read past the array's end",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py: cu_seqlens_q",
      .severity = Severity::fault,
      .unified = one_offset_more_than_requests,
-     .mla_decode = one_offset_more_than_requests},
+     .mla_decode = one_offset_more_than_requests,
+     .batch_prefill = one_offset_more_than_requests},
     {.id = "seqused_k.has_one_entry_per_request",
      .says = "seqused_k (kv_last_page_lens) has one entry per request",
      .why = "unified takes the batch size from it: missing requests are never computed",
@@ -127,7 +155,8 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang#25556",
      .severity = Severity::fault,
      .unified = pages_alike,
-     .mla_decode = pages_alike},
+     .mla_decode = pages_alike,
+     .batch_prefill = pages_alike},
 };
 
 }  // namespace

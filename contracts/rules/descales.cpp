@@ -21,6 +21,16 @@ void come_together(const MlaDecodeCall& call, const Truth&, Report& report) {
              "present: the host code aborts without both for fp8 q");
 }
 
+void come_together(const BatchPrefillCall& call, const Truth&, Report& report) {
+  const bool any = call.q_descale || call.k_descale || call.v_descale;
+  if (!any || (call.q_descale && call.k_descale && call.v_descale)) return;
+  report.add(Severity::fault,
+             !call.q_descale   ? "q_descale"
+             : !call.k_descale ? "k_descale"
+                               : "v_descale",
+             "absent", "present, or all three absent: the host code refuses");
+}
+
 void expect_descale(std::string_view argument, const std::optional<TensorMeta>& got,
                     const std::optional<double>& expected, Report& report) {
   if (!got) {
@@ -40,7 +50,8 @@ void expect_descale(std::string_view argument, const std::optional<TensorMeta>& 
   }
 }
 
-void are_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
+template <class CallType>
+void qkv_are_the_layers(const CallType& call, const Truth& truth, Report& report) {
   const Model& m = truth.problem.model;
   expect_descale("q_descale", call.q_descale, m.q_descale, report);
   expect_descale("k_descale", call.k_descale, m.k_descale, report);
@@ -60,13 +71,15 @@ constexpr Rule rules[] = {
      .source = "ROCm/aiter aiter/ops/triton/_triton_kernels/attention/unified_attention.py; "
                "sgl-project/sglang#19935",
      .unified = come_together,
-     .mla_decode = come_together},
+     .mla_decode = come_together,
+     .batch_prefill = come_together},
     {.id = "descales.are_the_layers",
      .says = "every descale of the layer is passed as one f32, and no other",
      .why = "stored fp8 codes are not values: scores and outputs are off by the factor",
      .source = "flashinfer-ai/flashinfer#1023; sgl-project/sglang#26852",
-     .unified = are_the_layers,
-     .mla_decode = are_the_layers},
+     .unified = qkv_are_the_layers<UnifiedCall>,
+     .mla_decode = are_the_layers,
+     .batch_prefill = qkv_are_the_layers<BatchPrefillCall>},
 };
 
 }  // namespace

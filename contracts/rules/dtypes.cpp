@@ -28,6 +28,13 @@ void are_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& repor
   expect_dtype("o", call.o.dtype, m.out_dtype, report);
 }
 
+void are_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_dtype("q", call.q.dtype, m.q_dtype, report);
+  expect_dtype("k", call.k.dtype, m.kv_dtype, report);
+  expect_dtype("v", call.v.dtype, m.kv_dtype, report);
+}
+
 void q_is_not_narrower(const UnifiedCall& call, const Truth&, Report& report) {
   if (!is_fp8(call.q.dtype) || is_fp8(call.k.dtype)) return;
   report.add("q.dtype", std::string(name(call.q.dtype)),
@@ -54,6 +61,12 @@ void index_arrays_are_int32(const MlaDecodeCall& call, const Truth&, Report& rep
   expect_int32("kv_last_page_lens", call.kv_last_page_lens, Severity::wrong, report);
 }
 
+void index_arrays_are_int32(const BatchPrefillCall& call, const Truth&, Report& report) {
+  expect_int32("cu_seqlens_q", call.cu_seqlens_q, Severity::fault, report);
+  expect_int32("kv_indptr", call.kv_indptr, Severity::fault, report);
+  expect_int32("kv_page_indices", call.kv_page_indices, Severity::fault, report);
+}
+
 void expect_dense(std::string_view array, const IntArray& values, Report& report) {
   const std::vector<std::int64_t>& strides = values.meta.strides;
   if (strides.empty() || strides.back() == 1 || values.meta.shape.back() <= 1) return;
@@ -73,13 +86,20 @@ void index_arrays_are_dense(const MlaDecodeCall& call, const Truth&, Report& rep
   expect_dense("kv_last_page_lens", call.kv_last_page_lens, report);
 }
 
+void index_arrays_are_dense(const BatchPrefillCall& call, const Truth&, Report& report) {
+  expect_dense("cu_seqlens_q", call.cu_seqlens_q, report);
+  expect_dense("kv_indptr", call.kv_indptr, report);
+  expect_dense("kv_page_indices", call.kv_page_indices, report);
+}
+
 constexpr Rule rules[] = {
     {.id = "dtypes.are_the_layers",
      .says = "q, the caches and out have the layer's element types",
      .why = "bytes of another type are numbers all the same",
      .source = "vllm-project/vllm#46997",
      .unified = are_the_layers,
-     .mla_decode = are_the_layers},
+     .mla_decode = are_the_layers,
+     .batch_prefill = are_the_layers},
     {.id = "dtypes.q_is_not_narrower_than_the_cache",
      .says = "q is not fp8 over a 16-bit cache",
      .why = "unified casts K and V to q's type after loading them",
@@ -92,13 +112,15 @@ constexpr Rule rules[] = {
             "ASM sibling only asks for it",
      .source = "flashinfer-ai/flashinfer#1654",
      .unified = index_arrays_are_int32,
-     .mla_decode = index_arrays_are_int32},
+     .mla_decode = index_arrays_are_int32,
+     .batch_prefill = index_arrays_are_int32},
     {.id = "dtypes.index_arrays_are_dense",
      .says = "the last stride of every metadata array is 1",
      .why = "entries are addressed as pointer + i",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py: block_table.stride(0)",
      .unified = index_arrays_are_dense,
-     .mla_decode = index_arrays_are_dense},
+     .mla_decode = index_arrays_are_dense,
+     .batch_prefill = index_arrays_are_dense},
 };
 
 }  // namespace

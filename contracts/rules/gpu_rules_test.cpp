@@ -14,6 +14,7 @@
 #include "contracts/rules/kv_indptr.hpp"
 #include "contracts/rules/launch.hpp"
 #include "contracts/rules/padding.hpp"
+#include "contracts/rules/prefill.hpp"
 #include "contracts/rules/query_offsets.hpp"
 #include "contracts/rules/scale_and_features.hpp"
 #include "contracts/rules/seqused_k.hpp"
@@ -32,7 +33,7 @@ std::vector<Rule> gpu_rules() {
   for (const auto group :
        {call_shape_rules, query_offsets_rules, seqused_k_rules, block_table_rules, kv_indptr_rules,
         heads_rules, strides_and_layout_rules, dtypes_rules, scale_and_features_rules,
-        descales_rules, launch_rules, padding_rules}) {
+        descales_rules, launch_rules, padding_rules, prefill_rules}) {
     rules.insert(rules.end(), group().begin(), group().end());
   }
   return rules;
@@ -61,7 +62,8 @@ TEST(GpuRules, EachIsBrokenByAnExampleOfEverySignatureItAppliesTo) {
     shown.insert({broken.rule, signature_of(broken.call)});
   }
   for (const Rule& rule : gpu_rules()) {
-    for (const Signature signature : {Signature::unified, Signature::mla_decode}) {
+    for (const Signature signature :
+         {Signature::unified, Signature::mla_decode, Signature::batch_prefill}) {
       if (!rule.applies_to(signature) || rule.id == "cross_attention.has_a_kernel") continue;
       EXPECT_TRUE(shown.contains({rule.id, signature})) << rule.id << ' ' << name(signature);
     }

@@ -16,6 +16,14 @@ void divide_evenly(const UnifiedCall& call, const Truth&, Report& report) {
              "a multiple of the " + std::to_string(kv_heads) + " kv heads");
 }
 
+void divide_evenly(const BatchPrefillCall& call, const Truth&, Report& report) {
+  const std::int64_t q_heads = call.q.size(1);
+  const std::int64_t kv_heads = call.k.size(1);
+  if (q_heads >= kv_heads && q_heads % kv_heads == 0) return;
+  report.add(Severity::fault, "q.shape[1]", std::to_string(q_heads),
+             "a multiple of the " + std::to_string(kv_heads) + " kv heads: the host code refuses");
+}
+
 void expect_q_heads(std::string_view tensor, const TensorMeta& meta, const Model& m,
                     Report& report) {
   if (meta.size(1) == m.num_q_heads) return;
@@ -24,12 +32,12 @@ void expect_q_heads(std::string_view tensor, const TensorMeta& meta, const Model
 }
 
 void expect_kv_heads(std::string_view tensor, const TensorMeta& meta, const Model& m,
-                     Report& report) {
-  const std::int64_t heads = distinct_heads(meta, 2);
+                     Report& report, std::size_t dim = 2) {
+  const std::int64_t heads = distinct_heads(meta, dim);
   if (heads == m.num_kv_heads) return;
-  report.add(std::string(tensor) + ".shape[2]",
-             std::to_string(meta.size(2)) +
-                 (heads == meta.size(2) ? "" : " with stride 0, which is one head"),
+  report.add(std::string(tensor) + ".shape[" + std::to_string(dim) + "]",
+             std::to_string(meta.size(dim)) +
+                 (heads == meta.size(dim) ? "" : " with stride 0, which is one head"),
              std::to_string(m.num_kv_heads) + ", the layer's kv heads");
 }
 
@@ -46,6 +54,13 @@ void are_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& repor
   expect_q_heads("q", call.q, m, report);
   expect_q_heads("o", call.o, m, report);
   expect_kv_heads("kv_buffer", call.kv_buffer, m, report);
+}
+
+void are_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_q_heads("q", call.q, m, report);
+  expect_kv_heads("k", call.k, m, report, 1);
+  expect_kv_heads("v", call.v, m, report, 1);
 }
 
 void are_not_expanded(const UnifiedCall& call, const Truth&, Report& report) {
@@ -71,13 +86,15 @@ constexpr Rule rules[] = {
      .says = "the number of q heads is a multiple of the number of kv heads",
      .why = "with a group of q heads rounded down, the heads past the last group are never written",
      .source = "fla-org/flash-linear-attention#1029",
-     .unified = divide_evenly},
+     .unified = divide_evenly,
+     .batch_prefill = divide_evenly},
     {.id = "heads.are_the_layers",
      .says = "q, out and the caches have the layer's heads",
      .why = "another head count pairs q heads with other kv heads",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py: num_queries_per_kv",
      .unified = are_the_layers,
-     .mla_decode = are_the_layers},
+     .mla_decode = are_the_layers,
+     .batch_prefill = are_the_layers},
     {.id = "heads.are_not_expanded",
      .says = "K and V keep their real heads, none expanded over the q heads with stride 0",
      .why = "the kernel then sees one q head per kv head and loads the same keys once for each: "

@@ -17,20 +17,31 @@ struct KvLength {
 bool lengths_recorded(const UnifiedCall& c) { return c.seqused_k.recorded; }
 bool lengths_recorded(const MlaDecodeCall& c) { return c.kv_indptr.recorded && c.page_size == 1; }
 
+bool lengths_recorded(const BatchPrefillCall& c) { return c.kv_indptr.recorded; }
+
 KvLength kv_length(const UnifiedCall& c, std::size_t i) {
   return {entry("seqused_k", i), c.seqused_k[i]};
 }
 
-KvLength kv_length(const MlaDecodeCall& c, std::size_t i) {
+KvLength indptr_length(const IntArray& kv_indptr, std::size_t i) {
   std::int64_t length = 0;
-  if (__builtin_sub_overflow(c.kv_indptr[i + 1], c.kv_indptr[i], &length)) length = -1;
+  if (__builtin_sub_overflow(kv_indptr[i + 1], kv_indptr[i], &length)) length = -1;
   return {entry("kv_indptr", i + 1) + " - " + entry("kv_indptr", i), length};
+}
+
+KvLength kv_length(const MlaDecodeCall& c, std::size_t i) { return indptr_length(c.kv_indptr, i); }
+KvLength kv_length(const BatchPrefillCall& c, std::size_t i) {
+  return indptr_length(c.kv_indptr, i);
 }
 
 std::int64_t last_offset(const UnifiedCall& c, std::size_t batch) { return c.cu_seqlens_q[batch]; }
 std::int64_t last_offset(const MlaDecodeCall& c, std::size_t batch) { return c.qo_indptr[batch]; }
+std::int64_t last_offset(const BatchPrefillCall& c, std::size_t batch) {
+  return c.cu_seqlens_q[batch];
+}
 bool offsets_recorded(const UnifiedCall& c) { return c.cu_seqlens_q.recorded; }
 bool offsets_recorded(const MlaDecodeCall& c) { return c.qo_indptr.recorded; }
+bool offsets_recorded(const BatchPrefillCall& c) { return c.cu_seqlens_q.recorded; }
 
 template <class CallType>
 void rows_have_keys(const CallType& call, const Truth& truth, Report& report) {
@@ -75,14 +86,16 @@ constexpr Rule rules[] = {
      .source = "huggingface/transformers#46765",
      .severity = Severity::policy,
      .unified = rows_have_keys<UnifiedCall>,
-     .mla_decode = rows_have_keys<MlaDecodeCall>},
+     .mla_decode = rows_have_keys<MlaDecodeCall>,
+     .batch_prefill = rows_have_keys<BatchPrefillCall>},
     {.id = "padding.rows_have_the_modes_length",
      .says = "a padded row has the KV length that the capture gave it",
      .why = "anything else is a stale request's: work for nothing, reads of freed pages",
      .source = "sgl-project/sglang#22958",
      .severity = Severity::policy,
      .unified = rows_have_the_modes_length<UnifiedCall>,
-     .mla_decode = rows_have_the_modes_length<MlaDecodeCall>},
+     .mla_decode = rows_have_the_modes_length<MlaDecodeCall>,
+     .batch_prefill = rows_have_the_modes_length<BatchPrefillCall>},
     {.id = "padding.q_ends_with_the_offsets",
      .says = "q has no rows past the last query offset",
      .why = "one form leaves their output untouched, the other writes what it finds in its "
@@ -90,7 +103,8 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang#19902",
      .severity = Severity::policy,
      .unified = q_ends_with_the_offsets<UnifiedCall>,
-     .mla_decode = q_ends_with_the_offsets<MlaDecodeCall>},
+     .mla_decode = q_ends_with_the_offsets<MlaDecodeCall>,
+     .batch_prefill = q_ends_with_the_offsets<BatchPrefillCall>},
 };
 
 }  // namespace

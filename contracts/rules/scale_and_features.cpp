@@ -26,6 +26,18 @@ void scale_is_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& 
   expect_number("sm_scale", call.sm_scale, truth.problem.model.softmax_scale, report);
 }
 
+void scale_is_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  const double scale = truth.problem.model.softmax_scale;
+  if (call.softmax_scale) {
+    expect_number("softmax_scale", *call.softmax_scale, scale, report);
+    return;
+  }
+  const double standard = 1 / std::sqrt(static_cast<double>(call.q.size(2)));
+  if (same(standard, scale)) return;
+  report.add("softmax_scale", "absent, so " + number_text(standard),
+             number_text(scale) + ", the layer's");
+}
+
 void softcap_is_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
   const double softcap = truth.problem.model.softcap;
   if (softcap == 0 && call.softcap <= 0) return;  // both off
@@ -42,8 +54,20 @@ void softcap_is_the_layers(const MlaDecodeCall& call, const Truth& truth, Report
   }
 }
 
+void softcap_is_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  const double softcap = truth.problem.model.softcap;
+  if (softcap == 0 && call.logits_soft_cap <= 0) return;
+  expect_number("logits_soft_cap", call.logits_soft_cap, softcap, report);
+}
+
 void causal_is_set(const UnifiedCall& call, const Truth&, Report& report) {
   if (!call.causal) report.add("causal", "false", "true: the kernel asserts it");
+}
+
+void causal_is_set(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  // One row a request is the last one: it sees every key either way.
+  if (call.causal || truth.problem.max_new_tokens() <= 1) return;
+  report.add(Severity::wrong, "causal", "false", "true: a row must not see later tokens");
 }
 
 std::string window_text(std::int64_t distance) {
@@ -69,18 +93,34 @@ void window_is_the_layers(const MlaDecodeCall&, const Truth& truth, Report& repo
                  std::to_string(*truth.problem.model.window) + " keys");
 }
 
-void sinks_are_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
-  const Model& m = truth.problem.model;
-  if (!call.sinks) {
-    if (m.sinks) report.add("sinks", "absent", "one logit per q head");
+void window_is_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  const std::int64_t wanted = truth.problem.model.window.value_or(0) - 1;
+  const std::int64_t got = call.window_size[0] < 0 ? -1 : call.window_size[0];
+  if (got == wanted) return;
+  report.add("window_size[0]", std::to_string(call.window_size[0]) + " (" + window_text(got) + ")",
+             std::to_string(wanted) + " (" + window_text(wanted) + ")");
+}
+
+void expect_sinks(std::string_view argument, const std::optional<TensorMeta>& sinks, const Model& m,
+                  Report& report) {
+  if (!sinks) {
+    if (m.sinks) report.add(std::string(argument), "absent", "one logit per q head");
     return;
   }
   if (!m.sinks) {
-    report.add("sinks", shape_text(*call.sinks), "absent: the layer has none");
-  } else if (call.sinks->shape != std::vector<std::int64_t>{m.num_q_heads}) {
-    report.add(Severity::fault, "sinks", shape_text(*call.sinks),
+    report.add(std::string(argument), shape_text(*sinks), "absent: the layer has none");
+  } else if (sinks->shape != std::vector<std::int64_t>{m.num_q_heads}) {
+    report.add(Severity::fault, std::string(argument), shape_text(*sinks),
                "(" + std::to_string(m.num_q_heads) + "), one logit per q head");
   }
+}
+
+void sinks_are_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
+  expect_sinks("sinks", call.sinks, truth.problem.model, report);
+}
+
+void sinks_are_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  expect_sinks("sink_ptr", call.sink_ptr, truth.problem.model, report);
 }
 
 void sinks_are_the_layers(const MlaDecodeCall&, const Truth& truth, Report& report) {
@@ -108,6 +148,10 @@ void drafts_are_chains(const MlaDecodeCall&, const Truth& truth, Report& report)
   drafts_are_chains(truth, "the causal order", report);
 }
 
+void drafts_are_chains(const BatchPrefillCall&, const Truth& truth, Report& report) {
+  drafts_are_chains(truth, "the causal order", report);
+}
+
 template <class CallType>
 void text_attends_to_itself(const CallType&, const Truth& truth, Report& report) {
   if (const auto reason = refuses_cross_attention(truth.problem, "the kernel")) {
@@ -128,20 +172,23 @@ constexpr Rule rules[] = {
      .why = "1/sqrt(head_dim) in its place changes every weight of layers that scale otherwise",
      .source = "sgl-project/sglang#38754",
      .unified = scale_is_the_layers,
-     .mla_decode = scale_is_the_layers},
+     .mla_decode = scale_is_the_layers,
+     .batch_prefill = scale_is_the_layers},
     {.id = "softcap.is_the_layers",
      .says = "the logit cap is the layer's own, off where the layer has none",
      .why = "a cap lost on one path makes decode and verify disagree",
      .source = "sgl-project/sglang#38754; vllm-project/vllm-metal#665",
      .unified = softcap_is_the_layers,
-     .mla_decode = softcap_is_the_layers},
+     .mla_decode = softcap_is_the_layers,
+     .batch_prefill = softcap_is_the_layers},
     {.id = "causal.is_set",
      .says = "causal is true",
      .why = "the host code asserts it: drafts must not see later drafts",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py; "
                "facebookresearch/xformers#1185",
      .severity = Severity::fault,
-     .unified = causal_is_set},
+     .unified = causal_is_set,
+     .batch_prefill = causal_is_set},
     {.id = "window.is_the_layers",
      .says = "window_size[0] is the layer's window minus 1, -1 without one",
      .why = "keys are lost or added at the far edge. One key short is the open question between "
@@ -149,26 +196,30 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang python/sglang/srt/layers/attention/aiter_backend.py; "
                "sgl-project/sglang#34273; sgl-project/sglang#38756",
      .unified = window_is_the_layers,
-     .mla_decode = window_is_the_layers},
+     .mla_decode = window_is_the_layers,
+     .batch_prefill = window_is_the_layers},
     {.id = "sinks.are_the_layers",
      .says = "sinks are passed, one per q head, exactly when the layer has them",
      .why = "the sink's share of the softmax goes to the keys",
      .source = "kekzl/imp#1346",
      .unified = sinks_are_the_layers,
-     .mla_decode = sinks_are_the_layers},
+     .mla_decode = sinks_are_the_layers,
+     .batch_prefill = sinks_are_the_layers},
     {.id = "draft_tree.is_a_chain",
      .says = "the drafts of a call without a tree mask are chains",
      .why = "in causal order a token of one branch sees the other branches",
      .source = "sgl-project/sglang python/sglang/srt/layers/attention/aiter_backend.py: unified "
                "verify needs topk 1",
      .unified = drafts_are_chains,
-     .mla_decode = drafts_are_chains},
+     .mla_decode = drafts_are_chains,
+     .batch_prefill = drafts_are_chains},
     {.id = "cross_attention.has_a_kernel",
      .says = "cross attention and encoder tokens do not reach a causal kernel",
      .why = "it attends to the text instead, with a causal mask",
      .source = "sgl-project/sglang python/sglang/srt/layers/attention/aiter_backend.py",
      .unified = text_attends_to_itself<UnifiedCall>,
-     .mla_decode = text_attends_to_itself<MlaDecodeCall>},
+     .mla_decode = text_attends_to_itself<MlaDecodeCall>,
+     .batch_prefill = text_attends_to_itself<BatchPrefillCall>},
     {.id = "qq_bias.is_absent",
      .says = "no bias over the new tokens is passed",
      .why = "one matrix serves all requests, can only hide keys, and padded rows read past it",

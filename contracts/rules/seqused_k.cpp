@@ -44,11 +44,29 @@ void is_int64(const UnifiedCall& call, const Truth&, Report& report) {
              "int64, as the other call sites pass");
 }
 
-void max_seqlen_k_covers_the_longest(const UnifiedCall& call, const Truth& truth, Report& report) {
+std::int64_t longest_keys(const Problem& problem) {
   std::int64_t longest = 0;
-  for (const Request& r : truth.problem.requests) {
+  for (const Request& r : problem.requests) {
     if (r.live && r.new_tokens > 0) longest = std::max(longest, r.kv_len());
   }
+  return longest;
+}
+
+void max_seqlen_k_covers_the_longest(const BatchPrefillCall& call, const Truth& truth,
+                                     Report& report) {
+  const std::int64_t longest = longest_keys(truth.problem);
+  if (call.max_seqlen_k >= longest) return;
+  // 0 skips the kernel, and a window of max_seqlen_k keys or more is dropped; without a window
+  // nothing else reads it.
+  const bool window_lost =
+      call.window_size[0] >= call.max_seqlen_k && call.window_size[0] < longest - 1;
+  report.add(call.max_seqlen_k <= 0 || window_lost ? Severity::wrong : Severity::policy,
+             "max_seqlen_k", std::to_string(call.max_seqlen_k),
+             std::to_string(longest) + " or more, the longest request's keys");
+}
+
+void max_seqlen_k_covers_the_longest(const UnifiedCall& call, const Truth& truth, Report& report) {
+  const std::int64_t longest = longest_keys(truth.problem);
   if (call.max_seqlen_k >= longest) return;
   report.add(truth.capabilities.max_len_is_exact ? Severity::wrong : Severity::policy,
              "max_seqlen_k", std::to_string(call.max_seqlen_k),
@@ -78,9 +96,10 @@ constexpr Rule rules[] = {
     {.id = "max_seqlen_k.covers_the_longest_request",
      .says = "max_seqlen_k is at least the longest request's KV length",
      .why = "unified only tunes with it; kernels that bound their loop or their partitions by it "
-            "drop the newest keys",
+            "drop the newest keys; batch_prefill drops the window or, at 0, the whole call",
      .source = "vllm-project/vllm#32312; vllm-project/vllm#53384",
-     .unified = max_seqlen_k_covers_the_longest},
+     .unified = max_seqlen_k_covers_the_longest,
+     .batch_prefill = max_seqlen_k_covers_the_longest},
 };
 
 }  // namespace

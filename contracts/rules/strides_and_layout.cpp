@@ -26,6 +26,11 @@ void each_tensor(const MlaDecodeCall& c, const Model& m, F f) {
   f("q", c.q, m.head_dim), f("kv_buffer", c.kv_buffer, m.head_dim), f("o", c.o, m.v_head_dim);
 }
 
+template <class F>
+void each_tensor(const BatchPrefillCall& c, const Model& m, F f) {
+  f("q", c.q, m.head_dim), f("k", c.k, m.head_dim), f("v", c.v, m.v_head_dim);
+}
+
 std::pair<std::string_view, const TensorMeta&> output_of(const UnifiedCall& c) {
   return {"out", c.out};
 }
@@ -135,6 +140,12 @@ void cache_is_the_pool(const MlaDecodeCall& call, const Truth& truth, Report& re
   expect_pool("kv_buffer", call.kv_buffer, p, p.pool.k, p.model.head_dim, report);
 }
 
+void cache_is_the_pool(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  const Problem& p = truth.problem;
+  expect_pool("k", with_pages(call.k), p, p.pool.k, p.model.head_dim, report);
+  expect_pool("v", with_pages(call.v), p, p.pool.v, p.model.v_head_dim, report);
+}
+
 constexpr Rule rules[] = {
     {.id = "q.holds_every_new_token",
      .says = "q has a row for every new token of the batch",
@@ -142,7 +153,8 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang#36915",
      .severity = Severity::fault,
      .unified = q_holds_every_token<UnifiedCall>,
-     .mla_decode = q_holds_every_token<MlaDecodeCall>},
+     .mla_decode = q_holds_every_token<MlaDecodeCall>,
+     .batch_prefill = q_holds_every_token<BatchPrefillCall>},
     {.id = "out.holds_every_row",
      .says = "the output has a row for every row of q",
      .why = "rows are stored without a bounds check",
@@ -161,7 +173,8 @@ constexpr Rule rules[] = {
      .why = "scores of cut or over-read heads are plausible and wrong",
      .source = "sgl-project/sglang#38757",
      .unified = head_sizes_are_the_layers<UnifiedCall>,
-     .mla_decode = head_sizes_are_the_layers<MlaDecodeCall>},
+     .mla_decode = head_sizes_are_the_layers<MlaDecodeCall>,
+     .batch_prefill = head_sizes_are_the_layers<BatchPrefillCall>},
     {.id = "head_dim.is_one_size",
      .says = "q, k and v have one head size",
      .why = "AITER's kernel strides v and out by q's: v is over-read and rows of out overlap; "
@@ -173,7 +186,8 @@ constexpr Rule rules[] = {
      .why = "kernels assume it and read every n-th neighbour instead",
      .source = "ROCm/aiter#3498",
      .unified = last_dimension_is_dense<UnifiedCall>,
-     .mla_decode = last_dimension_is_dense<MlaDecodeCall>},
+     .mla_decode = last_dimension_is_dense<MlaDecodeCall>,
+     .batch_prefill = last_dimension_is_dense<BatchPrefillCall>},
     {.id = "layout.q_is_contiguous",
      .says = "an MLA call's q is contiguous",
      .why = "the kernel folds rows and heads into one dimension by arithmetic",
@@ -184,7 +198,8 @@ constexpr Rule rules[] = {
      .why = "a view of another page size or of interleaved storage reads other tokens' bytes",
      .source = "ROCm/aiter#3498; sgl-project/sglang#25556",
      .unified = cache_is_the_pool,
-     .mla_decode = cache_is_the_pool},
+     .mla_decode = cache_is_the_pool,
+     .batch_prefill = cache_is_the_pool},
 };
 
 }  // namespace

@@ -23,6 +23,8 @@ Lowered<Call> lower(Signature signature, const Problem& problem, const SlotMap& 
       return as_call(lower_decode(problem, slots));
     case Signature::mla_decode:
       return as_call(lower_mla_decode(problem, slots));
+    case Signature::batch_prefill:
+      return as_call(lower_batch_prefill(problem, slots));
   }
   return Unsupported{"there is no such signature"};
 }

@@ -38,6 +38,20 @@ TensorMeta slot_view(const Problem& problem, const KvStrides& strides, std::int6
   return view;
 }
 
+TensorMeta without_pages(TensorMeta view) {
+  if (view.shape.size() != 4 || view.strides.size() != 4) return view;
+  view.shape.erase(view.shape.begin() + 1);
+  view.strides.erase(view.strides.begin() + 1);
+  return view;
+}
+
+TensorMeta with_pages(TensorMeta view) {
+  if (view.shape.size() != 3 || view.strides.size() != 3) return view;
+  view.shape.insert(view.shape.begin() + 1, 1);
+  view.strides.insert(view.strides.begin() + 1, view.strides[0]);
+  return view;
+}
+
 bool flat(const Problem& problem, const KvStrides& strides, std::int64_t dim) {
   const std::int64_t page_size = problem.pool.page_size;
   const KvStrides s = dense_where_zero(strides, page_size, problem.model.num_kv_heads, dim);

@@ -20,6 +20,10 @@ TensorMeta paged_view(const Problem& problem, const KvStrides& strides, std::int
 /// \pre flat(problem, strides, dim)
 TensorMeta slot_view(const Problem& problem, const KvStrides& strides, std::int64_t dim);
 
+/// slot_view without its page dimension, (slots, heads, dim), and back; other ranks stay.
+TensorMeta without_pages(TensorMeta view);
+TensorMeta with_pages(TensorMeta view);
+
 /// Whether slot s lies at s * slot stride, so that a page-1 view addresses it.
 bool flat(const Problem& problem, const KvStrides& strides, std::int64_t dim);
 

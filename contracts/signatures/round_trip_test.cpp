@@ -153,6 +153,19 @@ TEST(RoundTrip, MlaDecodeReadsWhatItsLoweringMeant) {
   }));
 }
 
+TEST(RoundTrip, BatchPrefillReadsWhatItsLoweringMeant) {
+  expect(rc::check("read(lower_batch_prefill(p)) == attended(p), and no rule fires", [] {
+    const Problem p = draw_problem();
+    RC_PRE(!problem_error(p));
+    const SlotMap slots = make_slot_map(p);
+    const Lowered<BatchPrefillCall> call = lower_batch_prefill(p, slots);
+    RC_ASSERT(std::holds_alternative<BatchPrefillCall>(call));
+    RC_ASSERT(attended(p) == read(std::get<BatchPrefillCall>(call), p, slots));
+    const Report report = check(std::get<BatchPrefillCall>(call), {p, slots});
+    for (const Finding& finding : report.findings()) RC_FAIL(to_string(finding));
+  }));
+}
+
 TEST(RoundTrip, UnifiedReadsAWrongCallLikeATokenByTokenWalk) {
   expect(rc::check("intervals agree with single keys", [] {
     Problem p = draw_problem();
@@ -240,6 +253,25 @@ TEST(RoundTrip, ARuleRejectsEveryMlaCallThatReadsOtherKeys) {
   }));
 }
 
+TEST(RoundTrip, ARuleRejectsEveryBatchPrefillCallThatReadsOtherKeys) {
+  expect(rc::check("difference(attended(p), read(call)) implies check(call).rejects()", [] {
+    const Problem p = draw_problem();
+    const SlotMap slots = make_slot_map(p);
+    BatchPrefillCall call = std::get<BatchPrefillCall>(lower_batch_prefill(p, slots));
+    for (std::vector<std::int64_t>* values :
+         {&call.cu_seqlens_q.values, &call.kv_indptr.values, &call.kv_page_indices.values}) {
+      if (in(0, 1)) edit(*values);
+    }
+    if (in(0, 3) == 0) call.max_seqlen_q = in(0, 5);
+    if (in(0, 3) == 0) call.max_seqlen_k = in(0, 60);
+    if (in(0, 3) == 0) call.window_size[0] += in(-3, 3);
+    if (in(0, 5) == 0) call.causal = false;
+    const auto differs = difference(attended(p), read(call, p, slots));
+    RC_CLASSIFY(differs.has_value());
+    if (differs && !check(call, {p, slots}).rejects()) RC_FAIL(*differs);
+  }));
+}
+
 std::int64_t any_number() {
   return in(0, 1) ? *rc::gen::arbitrary<std::int64_t>() : in(0, 1) * in(-3, 300) << in(0, 50);
 }
@@ -285,6 +317,24 @@ TEST(RoundTrip, AnyMlaNumbersAreReadAndChecked) {
     if (in(0, 4) == 0) call.max_seqlen_q = any_number();
     if (in(0, 3) == 0) call.page_size = call.kv_buffer.shape.empty() ? 1 : any_number();
     if (in(0, 3) == 0 && call.kv_buffer.shape.size() > 1) call.page_size = call.kv_buffer.shape[1];
+    RC_ASSERT(read(call, p, slots).rows.size() <= 1U << 17);
+    (void)check(call, {p, slots});
+  }));
+}
+
+TEST(RoundTrip, AnyBatchPrefillNumbersAreReadAndChecked) {
+  expect(rc::check("neither throws", [] {
+    const Problem p = draw_problem();
+    const SlotMap slots = make_slot_map(p);
+    BatchPrefillCall call = std::get<BatchPrefillCall>(lower_batch_prefill(p, slots));
+    for (std::vector<std::int64_t>* numbers :
+         {&call.cu_seqlens_q.values, &call.kv_indptr.values, &call.kv_page_indices.values,
+          &call.k.shape, &call.v.shape, &call.q.shape, &call.q.strides, &call.k.strides}) {
+      disturb(*numbers);
+    }
+    if (in(0, 4) == 0) call.max_seqlen_q = any_number();
+    if (in(0, 4) == 0) call.max_seqlen_k = any_number();
+    if (in(0, 4) == 0) call.window_size = {any_number(), any_number()};
     RC_ASSERT(read(call, p, slots).rows.size() <= 1U << 17);
     (void)check(call, {p, slots});
   }));
