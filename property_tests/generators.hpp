@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +9,11 @@
 #include "property_tests/case.hpp"
 
 namespace attest {
+
+/// The signatures that some backend runs, so that cases of them are worth drawing. batch_prefill is
+/// checked only.
+inline constexpr std::array generated_signatures = {Signature::unified, Signature::extend,
+                                                    Signature::decode, Signature::mla_decode};
 
 /// What to draw.
 struct GeneratorOptions {

@@ -13,7 +13,7 @@ constexpr std::uint64_t several = 60;
 
 std::vector<Case> samples() {
   std::vector<Case> cases;
-  for (const Signature signature : all_signatures) {
+  for (const Signature signature : generated_signatures) {
     for (std::uint64_t i = 0; i < several; ++i) {
       cases.push_back(generate(11, i, {.signature = signature}));
     }
