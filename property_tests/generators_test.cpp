@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <map>
 
+#include "backends/registry.hpp"
 #include "contracts/rules.hpp"
 #include "property_tests/null_oracles.hpp"
+#include "property_tests/power.hpp"
 
 namespace attest {
 namespace {
@@ -170,6 +172,41 @@ TEST_P(Generators, MeetEveryFeatureOfTheSignature) {
   const auto counts = shares(options());
   for (const std::string& word : wanted.at(GetParam())) {
     EXPECT_GE(counts.count(word) ? counts.at(word) : 0, static_cast<int>(many) / 200) << word;
+  }
+}
+
+/// Why the null oracles would not trust a case that its backend passes.
+std::optional<std::string> null_answer_to(std::string_view backend_name, std::uint64_t seed,
+                                          std::uint64_t index) {
+  const Backend& backend = *select_backends(backend_name).front();
+  const Capabilities& capabilities = backend.capabilities();
+  const Case c =
+      generate(seed, index, {.signature = capabilities.signature, .capabilities = &capabilities});
+  const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
+  const Attended meaning = attended(c.problem);
+  ReferenceOptions options;
+  options.round_scaled_q = backend.profile().q_scaled_in_input_dtype;
+  const Expected expected = reference_attention(meaning, source, options);
+  return why_untrusted({meaning, expected, backend.profile(), source, expected.scaled_q_rounded});
+}
+
+TEST(GeneratorPower, CountsWithTheRoundingsOfManySplits) {
+  // 512 keys under a cap of 5: losing the newest stayed within the bound of 1,024 partial results.
+  EXPECT_EQ(null_answer_to("amx.decode@patch", 20, 573), std::nullopt);
+}
+
+TEST(GeneratorPower, CountsWithAProfileAsLooseAsAnyBackends) {
+  const NumericsProfile loosest = loosest_profile();
+  for (const Backend* backend : all_backends()) {
+    const NumericsProfile& profile = backend->profile();
+    EXPECT_LE(profile.kv_splits, loosest.kv_splits) << backend->name();
+    EXPECT_LE(profile.exp_relative_error, loosest.exp_relative_error) << backend->name();
+    EXPECT_EQ(profile.accumulate, loosest.accumulate) << backend->name();
+    EXPECT_EQ(profile.p_dtype, loosest.p_dtype) << backend->name();
+    EXPECT_FALSE(profile.denominator_sums_rounded_p) << backend->name();
+    for (const auto& [recipe, limit] : loosest.z_limit) {
+      EXPECT_LE(profile.z_limit.at(recipe), limit) << backend->name();
+    }
   }
 }
 

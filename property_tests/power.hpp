@@ -1,8 +1,13 @@
 #pragma once
 
+#include "contracts/numerics_profile.hpp"
 #include "property_tests/case.hpp"
 
 namespace attest {
+
+/// At least as loose as the profile of any backend: what fails its bounds fails theirs. Not made of
+/// theirs, since a new backend must not change what is drawn.
+NumericsProfile loosest_profile();
 
 /// Changes recipe and seed until the case is not untrusted. Its own recipe can have too few rows
 /// and heads to put something at every place that matters: `recall` gives each row and head one
