@@ -24,7 +24,7 @@ namespace {
 
 struct Options {
   RunPlan plan;
-  std::string backend, shard = "1/1", rules = "enforce", record, junit;
+  std::string backend, shard = "1/1", rules = "enforce", recipe, record, junit;
   std::optional<std::int64_t> one_case;
   double budget = 0, time_limit = 60, shrink_time = 10;
   bool json = false, verbose = false, quiet = false, expect_caught = false;
@@ -44,6 +44,7 @@ void finish_plan(Options& options) {
   if (!plan.fault.empty() && find_metadata_fault(plan.fault) == nullptr) {
     throw std::invalid_argument(unknown_subject(plan.fault));
   }
+  if (!options.recipe.empty()) plan.recipe = recipe_from_name(options.recipe);
   if (options.one_case) {
     plan.first = *options.one_case;
     plan.count = 1;
@@ -163,6 +164,10 @@ void add_selection(CLI::App& command, Options& options) {
   command.add_option("--max-requests", plan.max_requests, "Largest batch")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command
+      .add_option("--recipe", options.recipe,
+                  "Data of every case; default: drawn, each case with data that could fail")
+      ->check(CLI::IsMember({"normal", "recall", "needle", "features"}));
   command.add_option("--form", plan.run.form, "Force a kernel form, as 2d or 3d");
   command.add_option("--kv-splits", plan.run.kv_splits, "Force a split count");
 }

@@ -107,6 +107,15 @@ TEST_F(RunCli, NothingSupportedExitsThree) {
   EXPECT_EQ(run.code, 3) << run.out;
 }
 
+TEST_F(RunCli, CaseThatCouldNotHaveFailedExitsFive) {
+  // Recall data whose few heads look for other keys than the newest.
+  const Finished run = attest_cli(
+      arguments({"--backend", "scalar.decode@cpu", "--recipe", "recall", "--case", "9"}));
+  EXPECT_EQ(run.code, 5) << run.out;
+  EXPECT_TRUE(has(run.out, "untrusted    scalar.decode@cpu  case 9")) << run.out;
+  EXPECT_TRUE(has(run.out, "a kernel that ignores each row's newest key would pass")) << run.out;
+}
+
 TEST_F(RunCli, CrashOrHangOfAKernelExitsSixAndTheRunGoesOn) {
   const Finished crash =
       attest_cli(arguments({"--backend", "faulty-crash.unified@cpu,scalar.unified@cpu", "--cases",

@@ -19,6 +19,7 @@ std::string origin_of(const RunPlan& plan, std::int64_t index) {
   if (plan.max_requests != defaults.max_requests) {
     text += " --max-requests " + std::to_string(plan.max_requests);
   }
+  if (plan.recipe) text += " --recipe " + std::string(name(*plan.recipe));
   if (!plan.run.form.empty()) text += " --form " + plan.run.form;
   if (plan.run.kv_splits > 0) text += " --kv-splits " + std::to_string(plan.run.kv_splits);
   return text;
@@ -94,7 +95,8 @@ void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
                     {.signature = capabilities.signature,
                      .capabilities = &capabilities,
                      .max_kv = plan_.max_kv,
-                     .max_requests = plan_.max_requests});
+                     .max_requests = plan_.max_requests,
+                     .recipe = plan_.recipe});
   c.origin = origin_of(plan_, index);
   c.fault = plan_.fault;
   JudgeOptions options;

@@ -16,6 +16,7 @@ std::string origin_of(std::uint64_t seed, std::uint64_t index, const GeneratorOp
   if (options.max_requests != defaults.max_requests) {
     text += " --max-requests " + std::to_string(options.max_requests);
   }
+  if (options.recipe) text += " --recipe " + std::string(name(*options.recipe));
   return text;
 }
 
@@ -34,7 +35,11 @@ Case generate(std::uint64_t seed, std::uint64_t index, const GeneratorOptions& o
   c.recipe =
       draw.pick({Recipe::normal, Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features});
   c.seed = draw.bits() >> 1;  // fits JSON's signed integers
-  give_power(c);
+  if (options.recipe) {
+    c.recipe = *options.recipe;
+  } else {
+    give_power(c);
+  }
   c.origin = origin_of(seed, index, options);
   return c;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct GeneratorOptions {
   const Capabilities* capabilities = nullptr;  ///< only what the backend claims; null = everything
   std::int64_t max_kv = 512;
   std::int64_t max_requests = 6;
+  /// Data of every case, weak or not: a drawn recipe is changed until the case could fail.
+  std::optional<Recipe> recipe = std::nullopt;
 };
 
 /// Case `index` of the stream `seed`: random access, so any shard count sees the same set. Legal by

@@ -43,6 +43,19 @@ std::string finding_lines(const Judgement& judgement) {
   return text;
 }
 
+/// Whether an oracle's or a rule's own line says what the reason says.
+bool said_below(const Judgement& judgement) {
+  const std::string& reason = judgement.reason;
+  const auto oracle = std::find_if(
+      judgement.oracles.begin(), judgement.oracles.end(),
+      [&](const OracleResult& o) { return !o.passed && o.oracle + ": " + o.detail == reason; });
+  if (oracle != judgement.oracles.end()) return true;
+  const auto shown = judgement.findings.begin() +
+                     static_cast<std::ptrdiff_t>(std::min(judgement.findings.size(), max_findings));
+  return std::any_of(judgement.findings.begin(), shown,
+                     [&](const Finding& finding) { return to_string(finding) == reason; });
+}
+
 std::string upper(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(),
@@ -68,7 +81,7 @@ std::string failure_text(const CaseResult& result, const Console& console) {
                  judgement.engine + (judgement.form.empty() ? "" : ", form " + judgement.form));
   }
   if (!result.unexpected.empty()) text += line("expected", result.unexpected);
-  if (!judgement.reason.empty()) text += line("reason", judgement.reason);
+  if (!judgement.reason.empty() && !said_below(judgement)) text += line("reason", judgement.reason);
   text += oracle_lines(judgement);
   text += finding_lines(judgement);
   for (const std::string& lint : judgement.lints) text += line("lint", lint);

@@ -31,10 +31,28 @@ TEST(FailureText, OfARejectionNamesRuleArrayValueAndExpectation) {
                                 .where = "seqused_k[2]",
                                 .got = "131",
                                 .expected = "134 = 131 committed + 3 new"}};
-  result.judgement.reason = "1 rule rejects the call";
+  result.judgement.reason = to_string(result.judgement.findings.front());
   result.shrunk.clear();
   result.fixture.clear();
   EXPECT_EQ(failure_text(result, Console::silent()), approved("rejected.txt"));
+}
+
+TEST(FailureText, SaysAReasonThatNoOracleAndNoRuleSays) {
+  CaseResult result = sample_mismatch();
+  result.judgement.verdict = Verdict::crashed;
+  result.judgement.reason = "signal 11 (Segmentation fault)";
+  EXPECT_NE(failure_text(result, Console::silent()).find("  reason    signal 11 (Segm"),
+            std::string::npos);
+}
+
+TEST(FailureText, SaysTheReasonWhereItsFindingIsNotShown) {
+  CaseResult result = sample_mismatch();
+  Judgement& judgement = result.judgement;
+  judgement.findings.assign(6, judgement.findings.front());
+  judgement.findings.back().where = "q";
+  judgement.reason = to_string(judgement.findings.back());
+  EXPECT_NE(failure_text(result, Console::silent()).find("  reason    " + judgement.reason),
+            std::string::npos);
 }
 
 TEST(FailureText, CountsFindingsItDoesNotShow) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -8,8 +9,9 @@
 
 namespace attest {
 
-/// Says how far a run is: one line rewritten in place on a terminal (at most ten times a second), a
-/// plain line every few seconds elsewhere. Writes nothing for what ends before its first turn.
+/// Says how far a run is: one line rewritten in place on a terminal (at most ten times a second,
+/// cut to the terminal's width: a wrapped line could not be taken back), a plain line every few
+/// seconds elsewhere. Writes nothing for what ends before its first turn.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
@@ -28,6 +30,13 @@ class Progress {
 
  private:
   std::string line(Clock::time_point now) const;
+  /// Of at most `columns`: goes without the rate, then without the time left, then shortens the
+  /// name, and only then the counts.
+  std::string line_within(std::size_t columns, Clock::time_point now) const;
+  struct Parts {
+    std::string what, counts, failed, rate, left;
+  };
+  Parts parts(Clock::time_point now) const;
 
   Console console_;
   std::chrono::milliseconds every_;

@@ -17,7 +17,6 @@ inline CaseResult sample_mismatch() {
   result.shrunk = "36 trials, 7 steps: target_verify 1 req 1:1 D16 bf16 page 16 kv [9+2]";
   Judgement& judgement = result.judgement;
   judgement.verdict = Verdict::mismatch;
-  judgement.reason = "oracle hard failed";
   judgement.backend = "scalar.unified@cpu";
   judgement.engine = "cpu";
   judgement.form = "2d";
@@ -33,6 +32,7 @@ inline CaseResult sample_mismatch() {
        .compared = 28672,
        .detail = "row 5 (request 1, token 1) head 2 element 17: got -0.41, expected 0.873, bound "
                  "0.0031"}};
+  judgement.reason = "hard: " + judgement.oracles.back().detail;
   judgement.findings = {{.rule = "block_table.has_draft_slack",
                          .severity = Severity::policy,
                          .where = "block_table",
