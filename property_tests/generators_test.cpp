@@ -21,6 +21,12 @@ class Generators : public testing::TestWithParam<std::string> {
     options.signature = *signature_from_name(GetParam());
     return options;
   }
+  /// The same Problems, without the cost of looking for data that gives them power.
+  GeneratorOptions problems_only() const {
+    GeneratorOptions quick = options();
+    quick.recipe = Recipe::normal;
+    return quick;
+  }
   Capabilities capabilities() const { return {.signature = *signature_from_name(GetParam())}; }
 };
 
@@ -49,7 +55,7 @@ TEST_P(Generators, AreAPureFunctionOfSeedAndIndex) {
 
 TEST_P(Generators, DrawOnlyLegalProblemsThatLowerToCleanCalls) {
   for (std::uint64_t i = 0; i < many; ++i) {
-    const Case c = generate(1, i, options());
+    const Case c = generate(1, i, problems_only());
     ASSERT_EQ(problem_error(c.problem), std::nullopt) << c.origin << ' ' << describe(c.problem);
     const SlotMap slots = make_slot_map(c.problem);
     const auto call = call_of(c, slots);
@@ -63,7 +69,7 @@ TEST_P(Generators, DrawOnlyLegalProblemsThatLowerToCleanCalls) {
 
 TEST_P(Generators, DrawProblemsWhoseCallsReadBackAsTheyWereMeant) {
   for (std::uint64_t i = 0; i < many; ++i) {
-    const Case c = generate(2, i, options());
+    const Case c = generate(2, i, problems_only());
     const SlotMap slots = make_slot_map(c.problem);
     const auto call = call_of(c, slots);
     ASSERT_TRUE(std::holds_alternative<Call>(call));
@@ -75,13 +81,13 @@ TEST_P(Generators, DrawProblemsWhoseCallsReadBackAsTheyWereMeant) {
 
 TEST_P(Generators, NeverPlaceABatchWhereTheTableIsTheIdentity) {
   for (std::uint64_t i = 0; i < many; ++i) {
-    const Case c = generate(3, i, options());
+    const Case c = generate(3, i, problems_only());
     EXPECT_FALSE(has_identity_table(c.problem, make_slot_map(c.problem))) << c.origin;
   }
 }
 
 TEST_P(Generators, StayWithinTheLimitsTheyAreGiven) {
-  GeneratorOptions small = options();
+  GeneratorOptions small = problems_only();
   small.max_kv = 96;
   small.max_requests = 2;
   for (std::uint64_t i = 0; i < many; ++i) {
@@ -96,7 +102,7 @@ TEST_P(Generators, AskOnlyForWhatTheBackendClaims) {
   Capabilities little = capabilities();
   little.window = little.softcap = little.sinks = little.tree_mask = false;
   little.distinct_v_head_dim = false;
-  GeneratorOptions limited = options();
+  GeneratorOptions limited = problems_only();
   limited.capabilities = &little;
   for (std::uint64_t i = 0; i < many; ++i) {
     const Case c = generate(5, i, limited);
@@ -154,11 +160,7 @@ TEST_P(Generators, MeetEveryFeatureOfTheSignature) {
         "page 128",
         "fp8_e4m3fn kv",
         "fp8_e4m3fnuz kv",
-        "f16 kv",
-        "normal",
-        "recall",
-        "needle",
-        "features"}},
+        "f16 kv"}},
       {"extend",
        {"extend", "mixed", "target_verify", "draft_extend_v2", "uneven", "window", "softcap",
         "sinks", "tree", "encoder", "shared prefix", "padded rows", "nothing committed",
@@ -169,9 +171,32 @@ TEST_P(Generators, MeetEveryFeatureOfTheSignature) {
       {"mla_decode",
        {"decode", "target_verify", "draft_extend_v2", "mla", "shared prefix", "padded rows",
         "fp8_e4m3fn kv", "nothing committed", "page 1", "page 64"}}};
-  const auto counts = shares(options());
+  const auto counts = shares(problems_only());
   for (const std::string& word : wanted.at(GetParam())) {
     EXPECT_GE(counts.count(word) ? counts.at(word) : 0, static_cast<int>(many) / 200) << word;
+  }
+}
+
+TEST_P(Generators, DrawEveryRecipeForTheSameProblems) {
+  std::map<Recipe, int> counts;
+  constexpr std::uint64_t some = 200;
+  for (std::uint64_t i = 0; i < some; ++i) {
+    const Case c = generate(6, i, options());
+    ++counts[c.recipe];
+    EXPECT_EQ(c.problem, generate(6, i, problems_only()).problem) << c.origin;
+  }
+  for (const Recipe recipe : {Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features}) {
+    EXPECT_GE(counts[recipe], static_cast<int>(some) / 20) << name(recipe);
+  }
+}
+
+TEST_P(Generators, KeepTheRecipeTheyAreGiven) {
+  GeneratorOptions given = options();
+  given.recipe = Recipe::recall;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const Case c = generate(6, i, given);
+    EXPECT_EQ(c.recipe, Recipe::recall) << c.origin;
+    EXPECT_THAT(c.origin, testing::EndsWith(" --recipe recall"));
   }
 }
 
@@ -211,7 +236,7 @@ TEST(GeneratorPower, CountsWithAProfileAsLooseAsAnyBackends) {
 }
 
 TEST(GeneratorDefaults, MakeUnevenVerifyLengthsTheRule) {
-  auto counts = shares({.signature = Signature::unified});
+  auto counts = shares({.signature = Signature::unified, .recipe = Recipe::normal});
   EXPECT_GT(counts["verify, uneven"], 2 * counts["verify, equal"]);
   EXPECT_GT(counts["verify, equal"], 0);
 }
