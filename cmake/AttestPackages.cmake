@@ -17,11 +17,18 @@ function(attest_package name)
       "or configure with -DATTEST_FETCH_DEPS=ON to build it from its pinned source.")
   endif()
   message(STATUS "attest: fetching ${name} at ${arg_COMMIT}")
-  FetchContent_Declare(${name} GIT_REPOSITORY ${arg_REPOSITORY} GIT_TAG ${arg_COMMIT})
-  # Their tests and warnings are theirs.
+  # Their tests, submodules (copies of test frameworks), warnings, other targets and install rules are
+  # theirs. A folder that is not there keeps FetchContent from adding them all; CMake 3.28 has a word for it.
+  FetchContent_Declare(${name} SOURCE_SUBDIR not-there
+    GIT_REPOSITORY ${arg_REPOSITORY} GIT_TAG ${arg_COMMIT} GIT_SUBMODULES "")
   set(BUILD_TESTING OFF)
   set(CMAKE_VERIFY_INTERFACE_HEADER_SETS OFF)
   FetchContent_MakeAvailable(${name})
+  string(TOLOWER ${name} lower)
+  add_subdirectory(${${lower}_SOURCE_DIR} ${${lower}_BINARY_DIR} EXCLUDE_FROM_ALL SYSTEM)
+  if(NOT TARGET ${arg_TARGET})
+    message(FATAL_ERROR "${name} at ${arg_COMMIT} makes no target ${arg_TARGET}.")
+  endif()
 endfunction()
 
 attest_package(Eigen3 TARGET Eigen3::Eigen APT libeigen3-dev
@@ -36,9 +43,12 @@ attest_package(CLI11 TARGET CLI11::CLI11 APT libcli11-dev
 find_package(Threads REQUIRED)
 # The fibers of the host engine for HIP kernels. Static, so that the binary needs no Boost where it runs.
 set(Boost_USE_STATIC_LIBS ON)
-find_package(Boost 1.74 COMPONENTS context)
+find_package(Boost 1.74 QUIET COMPONENTS context)
 if(NOT TARGET Boost::context)
-  message(FATAL_ERROR "Boost.Context was not found. Install libboost-context-dev (scripts/setup.sh does).")
+  message(FATAL_ERROR
+    "Boost.Context 1.74 or newer, as a static library, was not found. Install libboost-context-dev (scripts/setup.sh "
+    "does). ATTEST_FETCH_DEPS does not build it: its sources are assembly for each platform in a tree of more than a "
+    "hundred libraries, and every distribution packages it.")
 endif()
 
 if(ATTEST_BUILD_TESTS)

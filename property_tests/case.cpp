@@ -5,6 +5,7 @@
 
 #include "contracts/rules.hpp"
 #include "property_tests/metadata_faults.hpp"
+#include "property_tests/step_faults.hpp"
 
 namespace attest {
 namespace {
@@ -30,6 +31,25 @@ bool any_rejects(const std::vector<std::string>& rules) {
   });
 }
 
+/// The call of the trace's last step with what the step before it left. \throws FixtureError
+Call call_after(const Fixture& fixture, Signature signature) {
+  const StepFault* const fault = find_step_fault(fixture.fault);
+  if (fault == nullptr) {
+    throw FixtureError(fixture.name + ": /fault: \"" + fixture.fault +
+                       "\" is not a fault between two steps");
+  }
+  const Problem& now = fixture.trace.back();
+  Lowered<Call> made = lower(signature, now, make_slot_map(now));
+  if (const auto* no = std::get_if<Unsupported>(&made)) {
+    throw FixtureError(fixture.name + ": /trace/1: " + no->reason);
+  }
+  Call call = std::move(std::get<Call>(made));
+  if (!fault->apply(fixture.trace.front(), now, call)) {
+    throw FixtureError(fixture.name + ": /fault: " + fixture.fault + " changes nothing here");
+  }
+  return call;
+}
+
 }  // namespace
 
 std::variant<Call, Unsupported> call_of(const Case& c, const SlotMap& slots) {
@@ -51,9 +71,9 @@ std::variant<Call, Unsupported> call_of(const Case& c, const SlotMap& slots) {
 }
 
 Case case_of(const Fixture& fixture, bool with_fault) {
-  if (fixture.trace.size() != 1) {
+  if (fixture.trace.empty() || fixture.trace.size() > 2) {
     throw FixtureError(fixture.name + ": /trace: holds " + std::to_string(fixture.trace.size()) +
-                       " steps; this version judges fixtures of exactly one");
+                       " steps; this version judges one or two");
   }
   const auto signature = signature_from_name(fixture.signature);
   if (!signature) {
@@ -61,15 +81,20 @@ Case case_of(const Fixture& fixture, bool with_fault) {
                        "\" is not a signature this version knows");
   }
   Case c;
-  c.problem = fixture.trace.front();
+  c.problem = fixture.trace.back();
   c.signature = *signature;
   c.recipe = fixture.recipe;
   c.seed = fixture.seed;
   c.poison = fixture.poison;
   c.origin = fixture.name;
-  if (with_fault) c.fault = fixture.fault;
   // Explicit arguments are the faulty side where there are two: the right ones are the lowering's.
   if (with_fault || !fixture.faulty) c.call = fixture.call;
+  if (!with_fault) return c;
+  if (fixture.trace.size() == 2 && !fixture.call) {
+    c.call = call_after(fixture, *signature);
+  } else {
+    c.fault = fixture.fault;
+  }
   return c;
 }
 

@@ -29,7 +29,9 @@ struct Case {
 /// The call to launch: the explicit one, or lower() with the fault applied.
 std::variant<Call, Unsupported> call_of(const Case& c, const SlotMap& slots);
 
-/// One side of a fixture as a case. \throws FixtureError when it holds a trace of several steps.
+/// One side of a fixture as a case. Of a trace of two steps it is the second, whose fault is one of
+/// step_faults.hpp and becomes explicit arguments. \throws FixtureError when there are more steps,
+/// or the fault does not fit
 Case case_of(const Fixture& fixture, bool with_fault);
 
 /// The fixture that replays a case, expecting `verdict` of `backend`.

@@ -51,11 +51,45 @@ TEST(Cases, TakeExplicitArgumentsOnTheFaultySideOrTheOnlyOne) {
 
 TEST(Cases, RefuseFixturesTheyCannotJudge) {
   Fixture steps = two_sided();
-  steps.trace.push_back(steps.trace.front());
+  steps.trace.assign(3, steps.trace.front());
   EXPECT_THROW(case_of(steps, false), FixtureError);
   Fixture unknown = two_sided();
   unknown.signature = "extended";
   EXPECT_THROW(case_of(unknown, false), FixtureError);
+}
+
+/// Two verify steps: the first one's drafts, then as many more each.
+Fixture captured_and_replayed(std::int64_t more) {
+  Fixture fixture = two_sided();
+  fixture.fault = "lengths_of_the_captured_step";
+  Problem replayed = fixture.trace.front();
+  for (Request& request : replayed.requests) request.new_tokens += more;
+  fixture.trace.push_back(replayed);
+  return fixture;
+}
+
+TEST(Cases, OfTwoStepsAreTheSecondWithWhatTheFirstLeft) {
+  const Fixture fixture = captured_and_replayed(1);
+  const Case fixed = case_of(fixture, false);
+  EXPECT_EQ(fixed.problem, fixture.trace.back());
+  EXPECT_FALSE(fixed.call);
+  const Case faulty = case_of(fixture, true);
+  EXPECT_EQ(faulty.problem, fixture.trace.back());
+  EXPECT_EQ(faulty.fault, "");
+  ASSERT_TRUE(faulty.call);
+  const auto first = lower_unified(fixture.trace[0], make_slot_map(fixture.trace[0]));
+  const auto& captured = std::get<UnifiedCall>(first);
+  const auto& replayed = std::get<UnifiedCall>(*faulty.call);
+  EXPECT_EQ(replayed.cu_seqlens_q, captured.cu_seqlens_q);
+  EXPECT_EQ(replayed.max_seqlen_q, captured.max_seqlen_q);
+  EXPECT_EQ(replayed.q.shape[0], fixture.trace[1].total_new_tokens());
+}
+
+TEST(Cases, OfTwoStepsRefuseAFaultThatIsNotBetweenThemOrChangesNothing) {
+  EXPECT_THROW(case_of(captured_and_replayed(0), true), FixtureError);
+  Fixture alone = captured_and_replayed(1);
+  alone.fault = "window_missing";
+  EXPECT_THROW(case_of(alone, true), FixtureError);
 }
 
 TEST(Cases, ComeBackFromTheirFixture) {

@@ -124,6 +124,22 @@ CaseResult judge_side(const Fixture& fixture, const Case& c, const Side& side, R
   return result;
 }
 
+/// The steps before a trace's last one, each as a fixture of its own that must pass.
+std::vector<Fixture> earlier_steps(const Fixture& fixture) {
+  std::vector<Fixture> steps;
+  for (std::size_t i = 0; i + 1 < fixture.trace.size(); ++i) {
+    Fixture step = fixture;
+    step.name += ", step " + std::to_string(i + 1);
+    step.trace = {fixture.trace[i]};
+    step.call.reset();
+    step.fault.clear();
+    step.faulty.reset();
+    step.fixed = {};
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
 CaseResult without_backend(const Fixture& fixture, const ReplayPlan& plan) {
   CaseResult result;
   result.name = fixture.name;
@@ -137,6 +153,22 @@ CaseResult without_backend(const Fixture& fixture, const ReplayPlan& plan) {
   result.expected = runs ? fixture.fixed.enforced : Verdict::unsupported;
   if (runs) result.unexpected = result.judgement.reason;
   return result;
+}
+
+void judge_on_backends(const Fixture& fixture, const Side& side, const std::filesystem::path& file,
+                       const ReplayPlan& plan, const std::function<void(const CaseResult&)>& each) {
+  std::vector<RulesMode> modes = {RulesMode::enforce, RulesMode::report};
+  if (plan.rules) modes = {*plan.rules};
+  Case c = case_of(fixture, side.with_fault);
+  c.origin = file.string();
+  const auto backends = backends_for(fixture, side.with_fault, plan, c.signature);
+  if (backends.empty()) each(without_backend(fixture, plan));
+  for (const Backend* backend : backends) {
+    for (const RulesMode mode : modes) {
+      if (plan.stop != nullptr && plan.stop->load()) return;
+      each(judge_side(fixture, c, side, mode, *backend, plan));
+    }
+  }
 }
 
 }  // namespace
@@ -165,20 +197,11 @@ std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesyst
 void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
                  const std::function<void(const CaseResult&)>& each) {
   const Fixture fixture = load_fixture(file);
-  std::vector<RulesMode> modes = {RulesMode::enforce, RulesMode::report};
-  if (plan.rules) modes = {*plan.rules};
-  const Signature signature = case_of(fixture, false).signature;
-  for (const Side& side : sides_of(fixture)) {
-    const auto backends = backends_for(fixture, side.with_fault, plan, signature);
-    if (backends.empty()) each(without_backend(fixture, plan));
-    Case c = case_of(fixture, side.with_fault);
-    c.origin = file.string();
-    for (const Backend* backend : backends) {
-      for (const RulesMode mode : modes) {
-        if (plan.stop != nullptr && plan.stop->load()) return;
-        each(judge_side(fixture, c, side, mode, *backend, plan));
-      }
-    }
+  case_of(fixture, false);  // refuses what cannot be judged before anything runs
+  std::vector<Fixture> steps = earlier_steps(fixture);
+  steps.push_back(fixture);
+  for (const Fixture& step : steps) {
+    for (const Side& side : sides_of(step)) judge_on_backends(step, side, file, plan, each);
   }
 }
 

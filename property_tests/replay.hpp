@@ -27,7 +27,8 @@ struct ReplayPlan {
 std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesystem::path>& paths);
 
 /// Judges a fixture from each side (with the fault, without it), on each backend it names or, when
-/// it names none, on every available honest backend of its signature, in each rules mode.
+/// it names none, on every available honest backend of its signature, in each rules mode. Of a
+/// trace of two steps the first is judged as lowered and must pass; the sides are the second's.
 /// Every result says what was expected. \throws FixtureError
 void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
                  const std::function<void(const CaseResult&)>& each);

@@ -18,7 +18,7 @@ done
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   echo "setup.sh: no apt-get here. Install by hand: ${packages[*]}" >&2
-  echo "setup.sh: or configure with -DATTEST_FETCH_DEPS=ON, which needs only a compiler, CMake, git and Ninja." >&2
+  echo "setup.sh: or configure with -DATTEST_FETCH_DEPS=ON, which needs only a compiler, CMake, git, Ninja and Boost.Context." >&2
   exit 4
 fi
 

@@ -10,6 +10,7 @@
 #include "property_tests/report/near_names.hpp"
 #include "property_tests/report/numbers.hpp"
 #include "property_tests/report/text_table.hpp"
+#include "property_tests/step_faults.hpp"
 
 namespace attest {
 namespace {
@@ -128,9 +129,13 @@ std::string rules_json(std::string_view only) {
 
 std::optional<std::string> explain_text(std::string_view id, const Console& console) {
   if (const Rule* rule = find_rule(id)) return rule_text(*rule, console);
-  if (const MetadataFault* fault = find_metadata_fault(id)) {
-    return console.bold(fault->id) + "\n  says       " + std::string(fault->says) +
-           "\n  source     " + std::string(fault->source) + "\n";
+  const auto fault_text = [&](const auto& fault) {
+    return console.bold(fault.id) + "\n  says       " + std::string(fault.says) +
+           "\n  source     " + std::string(fault.source) + "\n";
+  };
+  if (const MetadataFault* fault = find_metadata_fault(id)) return fault_text(*fault);
+  if (const StepFault* fault = find_step_fault(id)) {
+    return fault_text(*fault) + "  between    two steps: only in fixtures with a trace\n";
   }
   return std::nullopt;
 }
@@ -138,6 +143,9 @@ std::optional<std::string> explain_text(std::string_view id, const Console& cons
 std::string faults_text(const Console& console) {
   TextTable table({{"fault"}, {"says"}, {"source"}});
   for (const MetadataFault& fault : all_metadata_faults()) {
+    table.add({console.bold(fault.id), std::string(fault.says), std::string(fault.source)});
+  }
+  for (const StepFault& fault : all_step_faults()) {
     table.add({console.bold(fault.id), std::string(fault.says), std::string(fault.source)});
   }
   return table.str();
@@ -149,6 +157,10 @@ std::string faults_json() {
     json.push_back(
         {{"kind", "fault"}, {"id", fault.id}, {"says", fault.says}, {"source", fault.source}});
   }
+  for (const StepFault& fault : all_step_faults()) {
+    json.push_back(
+        {{"kind", "step fault"}, {"id", fault.id}, {"says", fault.says}, {"source", fault.source}});
+  }
   return json.dump(2) + "\n";
 }
 
@@ -156,6 +168,7 @@ std::string unknown_subject(std::string_view id) {
   std::vector<std::string> names = {"faults"};
   for (const Rule& rule : all_rules()) names.emplace_back(rule.id);
   for (const MetadataFault& fault : all_metadata_faults()) names.emplace_back(fault.id);
+  for (const StepFault& fault : all_step_faults()) names.emplace_back(fault.id);
   const std::string near = did_you_mean(id, names);
   return "no rule or fault '" + std::string(id) + "'" +
          (near.empty() ? "; attest explain lists them" : near);

@@ -37,6 +37,13 @@ TEST(Explain, KnowsEveryMetadataFault) {
   }
 }
 
+TEST(Explain, KnowsFaultsBetweenSteps) {
+  const auto text = explain_text("lengths_of_the_captured_step", Console::silent());
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("only in fixtures with a trace"), std::string::npos) << *text;
+  EXPECT_NE(faults_text(Console::silent()).find("lengths_of_the_captured_step"), std::string::npos);
+}
+
 TEST(Explain, HasNoAnswerForAnUnknownWord) {
   EXPECT_FALSE(explain_text("bananas", Console::silent()));
   EXPECT_EQ(unknown_subject("fautls"), "no rule or fault 'fautls'; did you mean faults?");
