@@ -169,10 +169,9 @@ TEST_F(RunCli, CaughtFaultsExitZeroWhereThatIsExpected) {
                                   "--shrink-time", "0"}))
                 .code,
             0);
-  EXPECT_EQ(
-      attest_cli(arguments({"--backend", "scalar.unified@cpu", "--cases", "2", "--expect-caught"}))
-          .code,
-      7);
+  const std::vector<std::string> honest = {"--backend", "scalar.unified@cpu", "--cases", "2",
+                                           "--expect-caught"};
+  EXPECT_EQ(attest_cli(arguments(honest)).code, 7);
 }
 
 TEST_F(RunCli, JsonOnStandardOutputIsTheRecordAlone) {
@@ -238,8 +237,8 @@ TEST_F(RunCli, FixtureThatCannotBeWrittenExitsSeventyFourAfterTellingTheFailure)
 }
 
 TEST_F(RunCli, FullStandardOutputExitsSeventyFour) {
-  const Finished run =
-      Subprocess({"/bin/sh", "-c", std::string(ATTEST_BINARY) + " explain > /dev/full"}).finish();
+  const std::string command = std::string(ATTEST_BINARY) + " explain > /dev/full";
+  const Finished run = Subprocess({"/bin/sh", "-c", command}).finish();
   EXPECT_EQ(run.code, 74);
   EXPECT_TRUE(has(run.err, "standard output: No space left on device")) << run.err;
 }
@@ -263,10 +262,7 @@ TEST_F(RunCli, InterruptKeepsTheRecordAndPrintsTheTable) {
     argv.push_back(argument);
   }
   Subprocess run(argv);
-  while (std::count_if(std::istreambuf_iterator<char>(*std::make_unique<std::ifstream>(record)), {},
-                       [](char c) { return c == '\n'; }) < 5) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  wait_for_lines(record, 5);
   run.send(SIGINT);
   const Finished finished = run.finish();
   EXPECT_EQ(finished.code, 130);
