@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace attest::amx {
 namespace {
@@ -71,10 +72,10 @@ std::size_t KeyPack::bytes_of(const BlockShape& shape) {
   return (k_elements + v_elements) * keys_per_block * sizeof(Bf16);
 }
 
-KeyPack::KeyPack(const BlockShape& shape) : KeyPack(shape, nullptr) {
-  memory_ = tile_memory(bytes_of(shape));
-  k_ = reinterpret_cast<Bf16*>(memory_.get());
-  v_ = k_ + static_cast<std::ptrdiff_t>(padded(shape.head_dim)) * keys_per_block;
+KeyPack::KeyPack(const BlockShape& shape) : KeyPack(shape, tile_memory(bytes_of(shape))) {}
+
+KeyPack::KeyPack(const BlockShape& shape, TileMemory memory) : KeyPack(shape, memory.get()) {
+  memory_ = std::move(memory);
 }
 
 KeyPack::KeyPack(const BlockShape& shape, std::byte* memory)

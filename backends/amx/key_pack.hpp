@@ -73,6 +73,7 @@ class KeyPack {
   const Bf16* v() const { return v_; }
 
  private:
+  KeyPack(const BlockShape& shape, TileMemory memory);
   void pack_k(const KeyBlock& keys, KeyRows rows);
   void pack_v(const KeyBlock& keys);
 

@@ -105,8 +105,7 @@ class DecodeReader {
 
   void read_after_store(RowKeys& keys, std::int64_t row, std::int64_t column,
                         std::int64_t count) const {
-    const auto cells = static_cast<std::int64_t>(call_.req_to_token.values.size());
-    const std::int64_t walked = std::min(count, cells);
+    const std::int64_t walked = table_.walkable(column, count);
     for (std::int64_t j = 0; j < walked; ++j) {
       const std::int64_t slot = table_.slot(row, column + j);
       if (slot < 0) {

@@ -1,6 +1,7 @@
 #include "contracts/signatures/table_reader.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace attest {
 
@@ -13,10 +14,19 @@ std::int64_t TableReader::slot(std::int64_t row, std::int64_t column) const {
   return inside ? table_.values[static_cast<std::size_t>(at)] : outside_slot;
 }
 
+std::int64_t TableReader::walkable(std::int64_t column, std::int64_t count) const {
+  const auto cells = static_cast<std::int64_t>(table_.values.size());
+  const bool stays_in_int64 = column <= std::numeric_limits<std::int64_t>::max() - cells;
+  return stays_in_int64 ? std::clamp<std::int64_t>(count, 0, cells) : 0;
+}
+
 void TableReader::read(RowKeys& keys, std::int64_t row, std::int64_t column,
                        std::int64_t count) const {
-  const auto cells = static_cast<std::int64_t>(table_.values.size());
-  const std::int64_t walked = std::clamp<std::int64_t>(count, 0, cells);
+  const std::int64_t walked = walkable(column, count);
+  const auto follows = [&](std::int64_t at, std::int64_t first, std::int64_t run) {
+    const std::int64_t next = slot(row, at);
+    return next >= first && next - first == run;
+  };
   for (std::int64_t j = 0; j < walked;) {
     const std::int64_t first = slot(row, column + j);
     std::int64_t run = 1;
@@ -24,7 +34,7 @@ void TableReader::read(RowKeys& keys, std::int64_t row, std::int64_t column,
       keys.read_outside(1);
     } else {
       // Neighbouring slots are looked up together.
-      while (j + run < walked && slot(row, column + j + run) == first + run) ++run;
+      while (j + run < walked && follows(column + j + run, first, run)) ++run;
       keys.read(first, run);
     }
     j += run;
