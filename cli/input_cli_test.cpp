@@ -110,6 +110,8 @@ TEST_F(InputCli, BadFixtureDoesNotHideTheOthers) {
   const Finished replay = attest_cli({"replay", bad, good});
   EXPECT_EQ(replay.code, 65);
   EXPECT_TRUE(has(replay.out, "b_good")) << replay.out;
+  EXPECT_TRUE(has(replay.out, "1 of the files could not be read")) << replay.out;
+  EXPECT_FALSE(has(replay.out, "all as expected")) << replay.out;
 }
 
 TEST_F(InputCli, RegressionsReplayAsTheyPromise) {

@@ -35,15 +35,22 @@ struct Options {
   std::vector<std::string> arguments;
 };
 
-std::string closing(const std::vector<CaseResult>& results, std::size_t files, bool early) {
+struct Closing {
+  std::int64_t files = 0;
+  std::int64_t unread = 0;  ///< files that are not fixtures
+  bool early = false;
+};
+
+std::string closing(const std::vector<CaseResult>& results, const Closing& end) {
   std::int64_t differing = 0;
   for (const CaseResult& result : results) differing += result.unexpected.empty() ? 0 : 1;
-  return "\n" + counted(static_cast<std::int64_t>(files), "fixture") + ", " +
-         counted(static_cast<std::int64_t>(results.size()), "verdict") + ", " +
-         (early            ? "ended early"
-          : differing == 0 ? "all as expected"
-                           : std::to_string(differing) + " not as expected") +
-         ".\n";
+  std::string text = "\n" + counted(end.files, "fixture") + ", " +
+                     counted(static_cast<std::int64_t>(results.size()), "verdict");
+  if (end.early) text += ", ended early";
+  if (end.unread > 0) text += ", " + std::to_string(end.unread) + " of the files could not be read";
+  if (differing > 0) text += ", " + std::to_string(differing) + " not as expected";
+  if (differing == 0 && end.unread == 0 && !end.early) text += ", all as expected";
+  return text + ".\n";
 }
 
 void print_file(std::span<const CaseResult> results, bool in_full, const Console& out) {
@@ -77,7 +84,7 @@ Ending replay(Options& options) {
   }
   std::vector<CaseResult> results;
   JunitReport junit;
-  bool bad_input = false;
+  std::int64_t unread = 0;
   std::exception_ptr broken;
   for (const std::filesystem::path& file : files) {
     const std::size_t before = results.size();
@@ -92,7 +99,7 @@ Ending replay(Options& options) {
     } catch (const FixtureError& error) {
       // The other files are judged all the same.
       err.print(std::string("attest: ") + error.what() + "\n");
-      bad_input = true;
+      ++unread;
     } catch (...) {
       // The machine, not the file: what was judged is told first.
       broken = std::current_exception();
@@ -102,9 +109,11 @@ Ending replay(Options& options) {
     if (broken) break;
   }
   const int code = interrupted() ? exit_interrupted
-                   : bad_input   ? exit_bad_input
+                   : unread > 0  ? exit_bad_input
                                  : replay_exit_code(results);
-  out.print(closing(results, files.size(), broken || interrupted()));
+  out.print(closing(results, {.files = static_cast<std::int64_t>(files.size()),
+                              .unread = unread,
+                              .early = broken || interrupted()}));
   if (!options.junit.empty()) write_atomically(options.junit, junit.xml(run_properties(header)));
   if (broken) std::rethrow_exception(broken);
   if (record) record->line(replay_summary_json(results, code, interrupted()));

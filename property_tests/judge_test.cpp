@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -86,6 +87,22 @@ TEST(Judge, CallsDamageAMismatchThoughEveryNumberIsRight) {
     EXPECT_EQ(j.verdict, Verdict::mismatch);
     EXPECT_EQ(j.reason, "damage: 2 bytes after the pool were overwritten");
   }
+}
+
+TEST(Judge, CallsARowThatNoRunWroteUnwritten) {
+  StubBackend stub;
+  stub.after = [](const TensorSource&, const RunOptions& options, RunResult& result) {
+    result.out.untouched[static_cast<std::size_t>(6 * result.out.heads + 2)] = 1;
+    for (std::int64_t d = 0; d < result.out.dim; ++d) {
+      // Each run leaves its own sentinel, which is a NaN.
+      result.out.values[result.out.index(6, 2, d)] =
+          std::bit_cast<float>(0x7FC00000U + static_cast<std::uint32_t>(options.sentinel));
+    }
+  };
+  const Judgement j = judge(verify_case(), stub);
+  EXPECT_EQ(j.verdict, Verdict::mismatch);
+  EXPECT_THAT(j.reason, HasSubstr("rows: row 6 head 2"));
+  EXPECT_THAT(j.reason, HasSubstr("was never written"));
 }
 
 TEST(Judge, FailsOutputThatDependsOnPoison) {

@@ -1,6 +1,7 @@
 #include "property_tests/launch_pair.hpp"
 
 #include <bit>
+#include <limits>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -62,6 +63,8 @@ OracleResult poison_agreement(const Attended& meaning, const Output& first, cons
     if (!known || meaning.rows[static_cast<std::size_t>(row)].expect != RowExpectation::value)
       continue;
     for (std::int64_t head = 0; head < first.heads; ++head) {
+      // What no run wrote holds each run's own sentinel: the rows oracle says so.
+      if (first.untouched[static_cast<std::size_t>(row * first.heads + head)] != 0) continue;
       for (std::int64_t d = 0; d < first.dim; ++d) {
         const std::size_t at = first.index(row, head, d);
         ++poison.compared;
@@ -70,11 +73,12 @@ OracleResult poison_agreement(const Attended& meaning, const Output& first, cons
         if (std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b)) continue;
         if (poison.failures++ > 0) continue;
         poison.passed = false;
+        poison.worst = std::numeric_limits<double>::infinity();
         poison.row = row;
         poison.head = head;
         poison.element = d;
-        poison.detail = place(row, head, d) + ": " + std::to_string(a) + " and " +
-                        std::to_string(b) + " when bytes that must not be read change";
+        poison.detail = place(row, head, d) + ": " + std::to_string(a) + ", and " +
+                        std::to_string(b) + " once the bytes that must not be read changed";
       }
     }
   }

@@ -1,5 +1,7 @@
 #include "property_tests/replay_text.hpp"
 
+#include <algorithm>
+
 #include "property_tests/report/failure_text.hpp"
 #include "property_tests/report/numbers.hpp"
 #include "property_tests/report/text_table.hpp"
@@ -25,6 +27,40 @@ std::string title(const CaseResult& result, const Console& console) {
   return console.bold(name) + (result.story.empty() ? "" : ": " + result.story) + "\n";
 }
 
+/// The finding that decided, or the first one: its array, value and expectation.
+std::string finding_said(const Judgement& judgement) {
+  const auto& findings = judgement.findings;
+  if (findings.empty()) return "";
+  const auto decided = std::find_if(findings.begin(), findings.end(),
+                                    [](const Finding& f) { return rejects(f.severity); });
+  const std::string text = to_string(decided == findings.end() ? findings.front() : *decided);
+  return text.substr(text.find(": ") + 2);
+}
+
+std::string judge_said(const Judgement& judgement) {
+  if (judgement.verdict != Verdict::mismatch) return "";
+  return judgement.diagnosis.empty() ? judgement.reason : judgement.diagnosis;
+}
+
+/// What the metadata rule and the judge of the numbers had against the side with the fault.
+std::string reasons(std::span<const CaseResult> results) {
+  std::vector<std::string> said;
+  const auto say = [&](std::string text) {
+    if (text.empty() || std::find(said.begin(), said.end(), text) != said.end()) return;
+    said.push_back(std::move(text));
+  };
+  for (const CaseResult& result : results) {
+    if (result.side != "with the fault") continue;
+    say(finding_said(result.judgement));
+    say(judge_said(result.judgement));
+  }
+  std::string text;
+  for (const std::string& line : said) {
+    text += (text.empty() ? "  because            " : "                     ") + line + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string replay_text(std::span<const CaseResult> results, const Console& console) {
@@ -46,7 +82,7 @@ std::string replay_text(std::span<const CaseResult> results, const Console& cons
     table.add(std::move(row));
     i += paired ? 2 : 1;
   }
-  return title(results.front(), console) + table.str();
+  return title(results.front(), console) + table.str() + reasons(results);
 }
 
 }  // namespace attest

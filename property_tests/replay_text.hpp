@@ -9,7 +9,8 @@
 namespace attest {
 
 /// The results of one fixture: its name and story, then a line per side and backend with what each
-/// rules mode said, by what, and how long both took. \pre results is not empty
+/// rules mode said, by what, and how long both took, and what is wrong on the side with the fault:
+/// the deciding rule's array and values, and the diagnosis. \pre results is not empty
 std::string replay_text(std::span<const CaseResult> results, const Console& console);
 
 }  // namespace attest

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "property_tests/report/numbers.hpp"
 
@@ -17,8 +18,10 @@ std::string line(std::string_view label, std::string_view text) {
 }
 
 std::string places(const OracleResult& oracle) {
-  return " (" + short_number(oracle.worst) + " x the limit; " + std::to_string(oracle.failures) +
-         " of " + std::to_string(oracle.compared) + " places over it)";
+  const std::string how_far =
+      std::isfinite(oracle.worst) ? short_number(oracle.worst) + " x the limit; " : "";
+  return " (" + how_far + std::to_string(oracle.failures) + " of " +
+         std::to_string(oracle.compared) + " places" + (how_far.empty() ? ")" : " over it)");
 }
 
 std::string oracle_lines(const Judgement& judgement) {
@@ -76,7 +79,8 @@ std::string failure_text(const CaseResult& result, const Console& console) {
   std::string text = console.as(judgement.verdict, upper(name(judgement.verdict))) + "  " +
                      judgement.backend + "  " + result.name + "\n";
   text += line("problem", result.problem);
-  if (!judgement.engine.empty()) {
+  const bool ran = judgement.verdict != Verdict::rejected && !judgement.engine.empty();
+  if (ran) {
     text += line("ran on",
                  judgement.engine + (judgement.form.empty() ? "" : ", form " + judgement.form));
   }
@@ -85,9 +89,12 @@ std::string failure_text(const CaseResult& result, const Console& console) {
   text += oracle_lines(judgement);
   text += finding_lines(judgement);
   for (const std::string& lint : judgement.lints) text += line("lint", lint);
-  text += line("diagnosis", judgement.diagnosis.empty() ? "none found" : judgement.diagnosis);
+  if (judgement.verdict == Verdict::mismatch || !judgement.diagnosis.empty()) {
+    text += line("diagnosis", judgement.diagnosis.empty() ? "none found" : judgement.diagnosis);
+  }
   if (!result.shrunk.empty()) text += line("shrunk", result.shrunk);
-  if (!result.fixture.empty()) text += line("saved", result.fixture);
+  const bool replayed = !result.rules.empty();
+  if (!result.fixture.empty()) text += line(replayed ? "fixture" : "saved", result.fixture);
   text += line("again", console.bold(judgement.repro));
   return text;
 }

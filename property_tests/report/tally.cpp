@@ -69,7 +69,7 @@ std::string tally_table(std::span<const BackendTally> tallies, const Console& co
   for (const Verdict verdict : all_verdicts) {
     if (shown(verdict)) columns.push_back({std::string(name(verdict)), right});
   }
-  for (const char* title : {"time", "cases/s", "error/bound", "z"})
+  for (const char* title : {"time", "cases/s", "error/bound", "z/limit"})
     columns.push_back({title, right});
   TextTable table(columns);
   for (const BackendTally& tally : tallies) {
