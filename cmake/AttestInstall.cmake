@@ -1,11 +1,13 @@
 # `cmake --install` and find_package(attest): the binary, and the libraries and headers that an
-# out-of-tree kernel or tool builds against.
+# out-of-tree kernel or tool builds against (docs/your_kernel.md).
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS attest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 get_property(attest_libraries GLOBAL PROPERTY ATTEST_LIBRARIES)
+# What `cmake --install` copies, and no test: cmake --build build --target sdk
+add_custom_target(sdk DEPENDS attest attest_c ${attest_libraries})
 install(TARGETS ${attest_libraries}
   EXPORT attest_targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Configures and builds a preset: progress on a terminal, the whole log on an error.
+# Configures and builds a preset: progress on a terminal, a line every 20 s elsewhere, the whole log
+# on an error.
 # Usage: scripts/build.sh PRESET [ninja target ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -ge 1 ] || { sed -n 2,3p "$0" | cut -c 3- >&2; exit 64; }
+[ $# -ge 1 ] || { sed -n 2,4p "$0" | cut -c 3- >&2; exit 64; }
 preset=$1
 shift
 
@@ -16,6 +17,9 @@ started=$(date +%s)
 if [ -t 1 ]; then
   ninja -C "$build_dir" "$@"
 else
-  ninja -C "$build_dir" --quiet "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+  (while sleep 20; do echo "build: step $(tail -1 "$log" | grep -o '^\[[0-9/]*\]' || echo -) after $(($(date +%s) - started)) s"; done) &
+  watcher=$!
+  trap 'kill "$watcher" 2>/dev/null || true; rm -f "$log"' EXIT
+  ninja -C "$build_dir" "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 fi
 echo "build: done in $(($(date +%s) - started)) s"

@@ -22,14 +22,21 @@ trap 'rm -rf "$found"' EXIT
 heading "What this machine can run"
 "$attest" doctor
 
-heading "Every backend it can run, $cases generated cases each"
+heading "Every backend it can run, $cases generated cases each (expected: all pass)"
 "$attest" run --cases "$cases" --seed 1
 
 heading "A kernel with a bug: its causal mask is one key too long (expected: mismatch)"
 "$attest" run --backend faulty-causal_one_too_long.unified@cpu --cases 20 --seed 1 --expect-caught --out "$found"
 
-heading "Four bugs that shipped, each shown from both sides"
-"$attest" replay fixtures/corpus/regressions/*.json
+for bug in "36541 an int32 seqused_k, and a layer's KV buffer past 2 GiB" \
+           "31221 the verify length taken from the server's arguments" \
+           "30105 expanded KV heads, and no split-KV: right and slow" \
+           "36430 seq_lens overwritten: the prefix is short by the draft count"; do
+  heading "A bug that shipped, from both sides: sglang#${bug%% *}, ${bug#* }"
+  "$attest" replay fixtures/corpus/regressions/sglang-"${bug%% *}".*.json
+done
 
-heading "Kernel calls recorded in SGLang's own backends"
+heading "191 kernel calls recorded in SGLang's own backends, right and wrong ones, each with its label"
 "$attest" check fixtures/corpus/captured --expect-labels
+
+heading "check.sh: all as expected in $SECONDS s. Next: scripts/test.sh, or docs/your_kernel.md for a kernel of yours"

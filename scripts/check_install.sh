@@ -1,33 +1,39 @@
 #!/usr/bin/env bash
-# Installs a build into a scratch folder and builds a small program against find_package(attest).
+# Installs a build into a scratch folder, builds docs/examples/my_kernel against find_package(attest),
+# and sees the example pass and its bug caught; a C program checks a call through libattest.
 # Usage: scripts/check_install.sh BUILD_DIR
 set -euo pipefail
 build=${1:?usage: check_install.sh BUILD_DIR}
+here=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cmake --install "$build" --prefix "$work/prefix" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
-
-mkdir "$work/plugin"
-cat > "$work/plugin/CMakeLists.txt" <<'CMAKE'
-cmake_minimum_required(VERSION 3.25)
-project(plugin LANGUAGES CXX)
-find_package(attest REQUIRED)
-add_executable(plugin main.cpp)
-target_link_libraries(plugin PRIVATE attest::contracts)
-CMAKE
-cat > "$work/plugin/main.cpp" <<'CPP'
-#include <iostream>
-
-#include "contracts/attended.hpp"
-
-int main() {
-  attest::Problem problem;
-  problem.requests = {{.sequence = 1, .committed = 3, .new_tokens = 1}};
-  std::cout << attest::attended(problem).rows[0].visible() << " visible keys\n";
-}
-CPP
-cmake -S "$work/plugin" -B "$work/plugin/build" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 &&
-  cmake --build "$work/plugin/build" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-"$work/plugin/build/plugin" | grep -qx "4 visible keys"
+cmake --install "$build" --prefix "$work/prefix" >"$work/install.log" 2>&1 || { cat "$work/install.log"; exit 1; }
 "$work/prefix/bin/attest" --version >/dev/null
+
+mkdir "$work/c"
+cat > "$work/c/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(c_caller LANGUAGES C CXX)
+find_package(attest REQUIRED)
+add_executable(c_caller main.c)
+target_link_libraries(c_caller PRIVATE attest::c)
+CMAKE
+cat > "$work/c/main.c" <<'C'
+#include <stdio.h>
+#include "attest.h"
+int main(void) { printf("%d\n", attest_abi_version()); return 0; }
+C
+for project in "$here/docs/examples/my_kernel" "$work/c"; do
+  name=$(basename "$project")
+  { cmake -S "$project" -B "$work/build-$name" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix" &&
+    cmake --build "$work/build-$name"; } >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+done
+"$work/build-c/c_caller" >/dev/null
+"$work/build-my_kernel/my_kernel" >"$work/log" || { cat "$work/log"; exit 1; }
+grep -qx "0 of 40 cases failed" "$work/log"
+if "$work/build-my_kernel/my_kernel" bug >"$work/log"; then
+  echo "check_install: the example's bug was not caught"
+  exit 1
+fi
+grep -q "causal_one_long" "$work/log" || { echo "check_install: the example's bug was not explained"; cat "$work/log"; exit 1; }
 echo "check_install: ok"
