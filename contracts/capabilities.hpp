@@ -37,6 +37,8 @@ struct Capabilities {
   bool reads_v_past_kv_len = false;
   /// Can take its process down (device kernels, foreign code): the judge runs it in a worker.
   bool isolate = false;
+  /// Can run a call as a captured graph that is replayed.
+  bool graphs = false;
 };
 
 /// A kernel nobody vouches for: every trap some published kernel of a signature has is one of its

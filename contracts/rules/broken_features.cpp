@@ -118,6 +118,10 @@ Problem long_decode() {
 void break_launch(BrokenCalls& calls) {
   calls.unified("launch.splits_a_long_context", "one program walks 4096 keys", long_decode(),
                 [](UnifiedCall& c) { c.launch->form = "2d", c.launch->kv_splits = 1; });
+  Problem windowed = long_decode();
+  windowed.model.window = 128;
+  calls.unified("launch.reads_only_the_window", "a window of 128 in the split form over 4096 keys",
+                windowed, [](UnifiedCall& c) { c.launch->form = "3d", c.launch->kv_splits = 64; });
   Problem page_48 = sample_problem(Mode::decode, {{600, 1}});
   page_48.pool.page_size = 48;
   fit_pool(page_48);

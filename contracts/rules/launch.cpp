@@ -26,6 +26,24 @@ void splits_a_long_context(const UnifiedCall& call, const Truth& truth, Report& 
           " KV segments: the grid does not fill the GPU");
 }
 
+/// "1048576 bytes of K and V".
+std::string bytes_of(const UnifiedCall& call, const Launch& launch) {
+  return std::to_string(kv_bytes_requested(call, launch)) + " bytes of K and V";
+}
+
+void reads_only_the_window(const UnifiedCall& call, const Truth& truth, Report& report) {
+  if (!call.launch || call.launch->form != "3d" || call.window_size[0] < 0) return;
+  const Problem& p = truth.problem;
+  if (p.max_kv_len() < long_context) return;
+  Launch pruned = *call.launch;
+  pruned.form = "2d";
+  const std::int64_t all = kv_bytes_requested(call, *call.launch);
+  const std::int64_t shown = kv_bytes_requested(call, pruned);
+  if (shown <= 0 || all < 2 * shown) return;
+  report.add("launch.form", "3d over the whole prefix, " + bytes_of(call, *call.launch),
+             "2d, which begins at the window: " + bytes_of(call, pruned));
+}
+
 void page_fits_the_split_tile(const UnifiedCall& call, const Truth&, Report& report) {
   if (!call.launch || call.launch->form != "3d" || split_tile_fits_page(call)) return;
   report.add("launch.form", "3d with pages of " + std::to_string(call.k.size(1)),
@@ -37,8 +55,11 @@ void shares_each_key_load(const UnifiedCall& call, const Truth& truth, Report& r
   const Model& m = truth.problem.model;
   const std::int64_t group = m.num_q_heads / m.num_kv_heads;
   if (!call.launch || call.launch->queries_per_kv >= group) return;
-  report.add("launch.queries_per_kv", std::to_string(call.launch->queries_per_kv),
-             std::to_string(group) + ", the q heads of one kv head");
+  Launch shared = *call.launch;
+  shared.queries_per_kv = group;
+  report.add("launch.queries_per_kv",
+             std::to_string(call.launch->queries_per_kv) + ", " + bytes_of(call, *call.launch),
+             std::to_string(group) + ", the q heads of one kv head: " + bytes_of(call, shared));
 }
 
 constexpr Rule rules[] = {
@@ -49,6 +70,15 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang#30105",
      .severity = Severity::slow,
      .unified = splits_a_long_context},
+    {.id = "launch.reads_only_the_window",
+     .says =
+         "a windowed layer over a long context is launched in the form that skips what is hidden",
+     .why = "the split form walks the whole prefix: as many times more bytes as the window fits "
+            "into the context, and pages that an allocator has freed are read",
+     .source = "ROCm/aiter unified_attention.py: use_2d_kernel keeps windows off the split form, "
+               "kernel_unified_attention_3d has no pruning",
+     .severity = Severity::slow,
+     .unified = reads_only_the_window},
     {.id = "launch.page_size_fits_the_split_tile",
      .says = "the split form is launched only with pages that its tile divides or fits",
      .why = "its host code asserts so; a page of 48 fails",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "contracts/dtype.hpp"
+
 namespace attest {
 namespace {
 
@@ -45,6 +47,26 @@ bool split_tile_fits_page(const UnifiedCall& call) {
   const std::int64_t page = call.k.size(1);
   const std::int64_t tile = split_tile(call);
   return in_range(page) && (tile <= page || tile % page == 0);
+}
+
+std::int64_t kv_bytes_requested(const UnifiedCall& call, const Launch& launch) {
+  const std::int64_t q_heads = call.q.size(1);
+  const std::int64_t kv_heads = call.k.size(2);
+  const bool sane = in_range(q_heads) && q_heads <= 4096 && in_range(kv_heads) &&
+                    kv_heads <= q_heads && in_range(call.k.size(3)) && in_range(call.v.size(3)) &&
+                    launch.queries_per_kv >= 1 && in_range(call.max_seqlen_q);
+  if (!sane) return 0;
+  const std::int64_t row =
+      (call.k.size(3) + call.v.size(3)) * static_cast<std::int64_t>(size_bytes(call.k.dtype));
+  const bool prunes = launch.form == "2d" && call.window_size[0] >= 0;
+  const std::int64_t shown = std::min(call.window_size[0], max_size) + call.max_seqlen_q;
+  double keys = 0;  // of nonsense lengths too
+  for (const std::int64_t length : call.seqused_k.values) {
+    if (length > 0) keys += static_cast<double>(prunes ? std::min(length, shown) : length);
+  }
+  const std::int64_t loads = std::max<std::int64_t>(q_heads / launch.queries_per_kv, kv_heads);
+  const double bytes = keys * static_cast<double>(row) * static_cast<double>(loads);
+  return bytes < 9e18 ? static_cast<std::int64_t>(bytes) : 0;
 }
 
 Launch unified_launch(const UnifiedCall& call, std::int64_t compute_units) {

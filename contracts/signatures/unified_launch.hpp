@@ -16,6 +16,11 @@ inline constexpr std::int64_t mi300x_compute_units = 304;
 /// select_3d_config (CDNA branch).
 Launch unified_launch(const UnifiedCall& call, std::int64_t compute_units = mi300x_compute_units);
 
+/// Bytes of K and V that the launch's programs ask for: every key that a form walks, once for each
+/// of the loads its kv heads' q heads share. The split form walks all keys of a windowed layer, the
+/// other one begins at the window. Nonsense gives 0.
+std::int64_t kv_bytes_requested(const UnifiedCall& call, const Launch& launch);
+
 /// Keys per tile of the split form: a page, at most 64 of them.
 std::int64_t split_tile(const UnifiedCall& call);
 

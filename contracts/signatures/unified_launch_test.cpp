@@ -71,5 +71,36 @@ TEST(UnifiedLaunch, NonsenseIsNotSplit) {
   EXPECT_EQ(unified_launch(call).form, "2d");
 }
 
+TEST(UnifiedLaunch, AsksForEveryKeyOncePerLoad) {
+  UnifiedCall call = shaped(2, 4, 32, 8, 64, 4096);
+  constexpr std::int64_t row = 2 * 128 * 2;  // K and V of one key and head, bf16
+  EXPECT_EQ(kv_bytes_requested(call, {.form = "3d", .kv_splits = 8, .queries_per_kv = 4}),
+            2 * 4096 * 8 * row);
+  EXPECT_EQ(kv_bytes_requested(call, {.queries_per_kv = 1}), 2 * 4096 * 32 * row)
+      << "each q head loads for itself";
+  UnifiedCall expanded = shaped(2, 4, 32, 32, 64, 4096);
+  EXPECT_EQ(kv_bytes_requested(expanded, unified_launch(expanded)), 2 * 4096 * 32 * row)
+      << "so does each of the expanded heads";
+}
+
+TEST(UnifiedLaunch, AsksForTheWindowWhereTheFormSkipsTheRest) {
+  UnifiedCall call = shaped(1, 4, 32, 8, 64, 4096);
+  call.window_size = {127, 0};
+  constexpr std::int64_t row = 2 * 128 * 2;
+  EXPECT_EQ(kv_bytes_requested(call, {.form = "2d", .queries_per_kv = 4}), 131 * 8 * row);
+  EXPECT_EQ(kv_bytes_requested(call, {.form = "3d", .queries_per_kv = 4}), 4096 * 8 * row);
+}
+
+TEST(UnifiedLaunch, AsksForNothingWhereTheCallIsNonsense) {
+  EXPECT_EQ(kv_bytes_requested(UnifiedCall{}, {}), 0);
+  UnifiedCall call = shaped(1, 1, 32, 8, 64, 128);
+  call.k.shape[3] = std::int64_t{1} << 62;
+  EXPECT_EQ(kv_bytes_requested(call, {}), 0);
+  call = shaped(1, 1, 32, 8, 64, 128);
+  EXPECT_EQ(kv_bytes_requested(call, {.queries_per_kv = 0}), 0);
+  call.seqused_k.values = {-5};
+  EXPECT_EQ(kv_bytes_requested(call, {}), 0);
+}
+
 }  // namespace
 }  // namespace attest
