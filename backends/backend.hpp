@@ -31,7 +31,10 @@ struct RunOptions {
   int threads = 0;           ///< 0 = the backend chooses
   std::string thread_order;  ///< host engines: "forward", "reverse", "random:SEED"
   int device = 0;
-  bool replay = false;  ///< capture with this call, replay it (backends that have graphs)
+  /// How a captured graph replays the call (Capabilities::graphs): "same", "short" or "long", what
+  /// it was captured with, then ",eager", another call in between, and ",inside", lengths made by
+  /// the graph (docs/hip.md); empty = no graph.
+  std::string graph;
   bool operator==(const RunOptions&) const = default;
 };
 
@@ -60,6 +63,13 @@ class Backend {
   virtual const NumericsProfile& profile() const = 0;
   virtual Answer available() const = 0;                 ///< can this machine run it?
   virtual Answer supports(const Call& call) const = 0;  ///< does it claim this call?
+  /// How many devices RunOptions::device can choose from, by index; the CPU is one.
+  virtual int device_count() const { return 1; }
+  /// Whether RunOptions::device may be `device`, else why not.
+  virtual Answer has_device(int device) const {
+    if (device == 0) return {};
+    return Answer::no("it runs on the CPU, device 0; there is no device " + std::to_string(device));
+  }
   /// Why a run that names no engine leaves it out, where another engine of the same kernel stands
   /// for it on this machine; empty = it does not.
   virtual std::string_view only_when_named() const { return ""; }

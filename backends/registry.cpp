@@ -33,7 +33,8 @@ std::deque<amx::AmxBackend> amx_backends() {
 std::deque<hip::HipBackend> hip_backends() {
   std::deque<hip::HipBackend> backends;
   const std::shared_ptr<const hip::Engine> engines[] = {
-      hip::host_engine(32), hip::device_engine("cuda"), hip::device_engine("rocm")};
+      hip::host_engine(32), hip::device_engine("cuda"), hip::device_engine("rocm"),
+      hip::device_engine("rocjitsu")};
   for (const auto& engine : engines) {
     for (const Signature signature : {Signature::unified, Signature::mla_decode}) {
       backends.emplace_back("hip", signature, engine);
@@ -79,8 +80,16 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
   }
 }
 
+/// "hip@rocm": every signature of one implementation on one engine.
+bool names_the_engine(std::string_view part, std::string_view name) {
+  const std::size_t at = part.find('@');
+  if (at == std::string_view::npos || part.find('.') < at) return false;
+  return name.starts_with(std::string(part.substr(0, at)) + ".") && name.ends_with(part.substr(at));
+}
+
 /// Whether `prefix` is `name` or ends where a component of it ends.
 bool names(std::string_view prefix, std::string_view name) {
+  if (names_the_engine(prefix, name)) return true;
   if (prefix.empty() || !name.starts_with(prefix)) return false;
   if (name.size() == prefix.size()) return true;
   constexpr std::string_view ends = ".-@";

@@ -13,7 +13,8 @@ namespace attest {
 std::span<const Backend* const> all_backends();
 
 /// Those that `selector` names: a full name, or a prefix that ends at '.', '-' or '@' or at a whole
-/// component ("scalar", "scalar.unified", "faulty"); several separated by commas. Without a
+/// component ("scalar", "scalar.unified", "faulty"), or all signatures on one engine ("hip@rocm");
+/// several separated by commas. Without a
 /// selector: every backend that is not a deliberate fault.
 /// \throws std::invalid_argument naming the part that matches nothing, with near names.
 std::vector<const Backend*> select_backends(std::string_view selector);

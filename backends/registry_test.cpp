@@ -91,6 +91,20 @@ TEST(Registry, SelectsByNamePrefixAndList) {
   EXPECT_EQ(select_backends("faulty-stale_page").size(), 4U);
 }
 
+TEST(Registry, SelectsEverySignatureOnOneEngine) {
+  EXPECT_EQ(names(select_backends("hip@host")),
+            (std::vector<std::string>{"hip.unified@host", "hip.mla_decode@host"}));
+  EXPECT_NE(refusal("hip@hos"), "nothing was thrown");
+  EXPECT_NE(refusal("hi@host"), "nothing was thrown");
+}
+
+TEST(Registry, HasNoEmulatorInAnotherEnginesPlace) {
+  for (const Backend* const backend : select_backends("hip@rocjitsu")) {
+    EXPECT_NE(backend->available().reason.find("rocjitsu --config"), std::string::npos)
+        << backend->available().reason;
+  }
+}
+
 TEST(Registry, RefusesAPrefixThatEndsInsideAComponent) {
   EXPECT_THAT(refusal("scal"), HasSubstr("\"scal\""));
   EXPECT_THAT(refusal("scalar.dec"), HasSubstr("scalar.decode"));

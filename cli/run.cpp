@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "backends/hip/graph_plan.hpp"
 #include "backends/registry.hpp"
 #include "cli/commands.hpp"
 #include "cli/environment.hpp"
@@ -17,6 +18,7 @@
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/explain.hpp"
 #include "property_tests/required_engines.hpp"
+#include "property_tests/run_devices.hpp"
 #include "property_tests/run_screen.hpp"
 
 namespace attest {
@@ -24,7 +26,7 @@ namespace {
 
 struct Options {
   RunPlan plan;
-  std::string backend, shard = "1/1", rules = "enforce", recipe, record, junit;
+  std::string backend, shard = "1/1", rules = "enforce", recipe, device = "0", record, junit;
   std::optional<std::int64_t> one_case;
   double budget = 0, time_limit = 60, shrink_time = 10;
   bool json = false, verbose = false, quiet = false, expect_caught = false;
@@ -45,6 +47,9 @@ void finish_plan(Options& options) {
     throw std::invalid_argument(unknown_subject(plan.fault));
   }
   if (!options.recipe.empty()) plan.recipe = recipe_from_name(options.recipe);
+  plan.all_devices = options.device == "all";
+  plan.devices = parse_devices(options.device);
+  if (!plan.run.graph.empty()) hip::graph_plan(plan.run.graph);  // throws where it says nothing
   if (options.one_case) {
     plan.first = *options.one_case;
     plan.count = 1;
@@ -170,6 +175,16 @@ void add_selection(CLI::App& command, Options& options) {
       ->check(CLI::IsMember({"normal", "recall", "needle", "features"}));
   command.add_option("--form", plan.run.form, "Force a kernel form, as 2d or 3d");
   command.add_option("--kv-splits", plan.run.kv_splits, "Force a split count");
+  command
+      .add_option("--graph", plan.run.graph,
+                  "Replay each call in a graph captured with the same, short or long lengths; then "
+                  ",eager: another call in between, and ,inside: lengths made by the graph")
+      ->type_name("HOW");
+  command
+      .add_option("--device", options.device,
+                  "GPU by index, several as 0,2, or all: cases are dealt out in turn")
+      ->envname("ATTEST_DEVICE")
+      ->capture_default_str();
 }
 
 void add_limits(CLI::App& command, Options& options) {

@@ -6,13 +6,14 @@
 
 #include "property_tests/generators.hpp"
 #include "property_tests/report/numbers.hpp"
+#include "property_tests/run_devices.hpp"
 #include "property_tests/save_failure.hpp"
 
 namespace attest {
 namespace {
 
 /// How a person gets this case of the stream again.
-std::string origin_of(const RunPlan& plan, std::int64_t index) {
+std::string origin_of(const RunPlan& plan, std::int64_t index, int device) {
   const RunPlan defaults;
   std::string text = "--seed " + std::to_string(plan.seed) + " --case " + std::to_string(index);
   if (plan.max_kv != defaults.max_kv) text += " --max-kv " + std::to_string(plan.max_kv);
@@ -22,6 +23,8 @@ std::string origin_of(const RunPlan& plan, std::int64_t index) {
   if (plan.recipe) text += " --recipe " + std::string(name(*plan.recipe));
   if (!plan.run.form.empty()) text += " --form " + plan.run.form;
   if (plan.run.kv_splits > 0) text += " --kv-splits " + std::to_string(plan.run.kv_splits);
+  if (!plan.run.graph.empty()) text += " --graph " + plan.run.graph;
+  if (device != 0) text += " --device " + std::to_string(device);
   return text;
 }
 
@@ -29,7 +32,7 @@ int jobs_for(const RunPlan& plan, const Backend& backend, std::size_t cases) {
   int jobs = plan.jobs;
   if (jobs <= 0) {
     jobs = backend.capabilities().isolate
-               ? 1
+               ? static_cast<int>(devices_of(plan, backend).size())
                : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   }
   return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(jobs), cases));
@@ -44,6 +47,7 @@ BackendRun::BackendRun(const RunPlan& plan, const Backend& backend,
       observers_(std::move(observers)),
       deadline_(deadline),
       cases_(cases_of(plan)),
+      devices_(devices_of(plan, backend)),
       jobs_(jobs_for(plan, backend, cases_.size())) {
   tally_.backend = backend.name();
   tally_.engine = split_backend_name(backend.name()).engine;
@@ -97,11 +101,13 @@ void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
                      .max_kv = plan_.max_kv,
                      .max_requests = plan_.max_requests,
                      .recipe = plan_.recipe});
-  c.origin = origin_of(plan_, index);
+  const int device = devices_[static_cast<std::size_t>(index) % devices_.size()];
+  c.origin = origin_of(plan_, index, device);
   c.fault = plan_.fault;
   JudgeOptions options;
   options.rules = plan_.rules;
   options.run = plan_.run;
+  options.run.device = device;
   options.program = plan_.program;
   options.time_limit = plan_.time_limit;
   options.reference_threads = jobs_ > 1 ? 1 : 0;

@@ -53,6 +53,7 @@ class BackendRun {
   const std::vector<RunObserver*> observers_;
   const Clock::time_point deadline_;
   const std::vector<std::int64_t> cases_;
+  const std::vector<int> devices_;
   const int jobs_;
 
   mutable std::mutex mutex_;

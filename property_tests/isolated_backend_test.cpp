@@ -151,7 +151,7 @@ TEST(RunWire, CarriesARequestUnchanged) {
                               .threads = 2,
                               .thread_order = "random:7",
                               .device = 3,
-                              .replay = true};
+                              .graph = "short"};
   const RunRequest back = decode_request(encode_request("x.unified@y", call, source, options));
   EXPECT_EQ(back.backend, "x.unified@y");
   EXPECT_EQ(back.problem, c.problem);

@@ -39,16 +39,26 @@ RunResult launch(const RelatedRun& run, const Backend& backend) {
   return isolated.run(lowered(c), source, run.options);
 }
 
-void collect(const RelatedRun& run, std::int64_t heads, const Backend& backend, Rows& rows) {
+/// What else a row and head have: whether it was written, and its log-sum-exp.
+void append_whole(const Output& out, std::int64_t row_and_head, std::vector<std::uint32_t>& bits) {
+  const auto at = static_cast<std::size_t>(row_and_head);
+  bits.push_back(out.untouched[at]);
+  if (!out.lse.empty()) bits.push_back(std::bit_cast<std::uint32_t>(out.lse[at]));
+}
+
+/// `twin` says what to look at.
+void collect(const RelatedRun& run, const Twin& twin, const Backend& backend, Rows& rows) {
   const RunResult result = launch(run, *backend_for(run.c, backend));
   if (result.raised) throw std::runtime_error("raised: " + *result.raised);
-  const std::int64_t compared = heads > 0 ? heads : result.out.heads;
+  if (!result.damage.empty()) throw std::runtime_error("damage: " + result.damage.front());
+  const std::int64_t compared = twin.heads > 0 ? twin.heads : result.out.heads;
   std::int64_t row = 0;
   for (const Request& request : run.c.problem.requests) {
     for (std::int64_t t = 0; t < request.new_tokens; ++t, ++row) {
-      if (!request.live) continue;
+      if (!request.live && !twin.whole) continue;
       std::vector<std::uint32_t>& bits = rows[{request.sequence, request.committed + t}];
       for (std::int64_t h = 0; h < compared; ++h) {
+        if (twin.whole) append_whole(result.out, row * result.out.heads + h, bits);
         for (std::int64_t d = 0; d < result.out.dim; ++d) {
           bits.push_back(
               std::bit_cast<std::uint32_t>(result.out.values[result.out.index(row, h, d)]));
@@ -58,9 +68,9 @@ void collect(const RelatedRun& run, std::int64_t heads, const Backend& backend, 
   }
 }
 
-Rows rows_of(const std::vector<RelatedRun>& runs, std::int64_t heads, const Backend& backend) {
+Rows rows_of(const std::vector<RelatedRun>& runs, const Twin& twin, const Backend& backend) {
   Rows rows;
-  for (const RelatedRun& run : runs) collect(run, heads, backend, rows);
+  for (const RelatedRun& run : runs) collect(run, twin, backend, rows);
   return rows;
 }
 
@@ -103,8 +113,7 @@ std::optional<std::string> out_of_bound(const std::vector<RelatedRun>& runs,
 std::optional<std::string> broken(const Twin& twin, Holds holds, const Backend& backend) {
   if (holds == Holds::not_held) return std::nullopt;
   if (holds == Holds::exactly) {
-    return first_difference(rows_of(twin.left, twin.heads, backend),
-                            rows_of(twin.right, twin.heads, backend));
+    return first_difference(rows_of(twin.left, twin, backend), rows_of(twin.right, twin, backend));
   }
   if (auto why = out_of_bound(twin.left, backend)) return why;
   return out_of_bound(twin.right, backend);

@@ -138,6 +138,15 @@ constexpr Declaration declarations[] = {
     {"verify_equals_decode_windowed", "amx.extend"},
     {"verify_equals_split_decode", "scalar.extend", within_bound, splits_merge},
     {"verify_equals_split_decode", "amx.extend", within_bound, splits_merge},
+    {"graph_replays_longer", "hip.unified"},
+    {"graph_replays_longer", "hip.mla_decode"},
+    {"graph_replays_shorter", "hip.unified"},
+    {"graph_replays_shorter", "hip.mla_decode"},
+    {"graph_replays_padded", "hip.unified"},
+    {"graph_replays_padded", "hip.mla_decode"},
+    {"graph_after_eager", "hip.unified"},
+    {"graph_after_eager", "hip.mla_decode"},
+    {"graph_lengths_inside", "hip.unified"},
 };
 
 }  // namespace

@@ -13,6 +13,8 @@ using MaybeTwin = std::optional<Twin>;
 Case plain(const Case& c);
 /// Whether the case is legal and its signature can say it.
 bool lowers(const Case& c);
+/// The plain case with one padded lane behind its requests, where frameworks pad.
+std::optional<Case> with_padded_request(const Case& c);
 
 // relation_steps.cpp: what verification computes for a draft is what decoding it would have.
 MaybeTwin decode_steps(const Case& c, const Backend& backend);
@@ -20,5 +22,12 @@ MaybeTwin decode_steps_windowed(const Case& c, const Backend& backend);
 MaybeTwin verify_equals_decode(const Case& c, const Backend& backend);
 MaybeTwin verify_equals_decode_windowed(const Case& c, const Backend& backend);
 MaybeTwin verify_equals_split_decode(const Case& c, const Backend& backend);
+
+// relation_graphs.cpp: a replayed graph computes what an eager launch does.
+MaybeTwin graph_replays_longer(const Case& c, const Backend& backend);
+MaybeTwin graph_replays_shorter(const Case& c, const Backend& backend);
+MaybeTwin graph_replays_padded(const Case& c, const Backend& backend);
+MaybeTwin graph_after_eager(const Case& c, const Backend& backend);
+MaybeTwin graph_lengths_inside(const Case& c, const Backend& backend);
 
 }  // namespace attest

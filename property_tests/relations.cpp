@@ -112,19 +112,9 @@ MaybeTwin request_alone(const Case& c, const Backend&) {
 }
 
 MaybeTwin padding_rows(const Case& c, const Backend&) {
-  const Mode mode = c.problem.mode;
-  if (mode != Mode::decode && mode != Mode::target_verify) return std::nullopt;
-  Case padded = plain(c);
-  Request dummy = padded.problem.requests.front();
-  dummy = {.sequence = 99,
-           .new_tokens = dummy.new_tokens,
-           .tree_parent = dummy.tree_parent,
-           .encoder_tokens = dummy.encoder_tokens > 0 ? 1 : 0,
-           .live = false};
-  padded.problem.requests.push_back(dummy);
-  padded.problem.pool.num_pages += 20;
-  if (!lowers(padded)) return std::nullopt;
-  return pair_of(plain(c), padded);
+  std::optional<Case> padded = with_padded_request(c);
+  if (!padded) return std::nullopt;
+  return pair_of(plain(c), std::move(*padded));
 }
 
 /// The first kv head with its q heads alone.
@@ -247,6 +237,15 @@ constexpr Relation relations[] = {
     {"verify_equals_decode_windowed", "the same under a window", verify_equals_decode_windowed},
     {"verify_equals_split_decode", "extend's row t is decode's at that length, three splits",
      verify_equals_split_decode},
+    {"graph_replays_longer", "a graph captured with one-token requests replays this call",
+     graph_replays_longer},
+    {"graph_replays_shorter", "a graph captured with full tables replays this call",
+     graph_replays_shorter},
+    {"graph_replays_padded", "a graph for more requests replays this call, padded",
+     graph_replays_padded},
+    {"graph_after_eager", "a larger eager call between capture and replay changes nothing",
+     graph_after_eager},
+    {"graph_lengths_inside", "lengths may be made by the graph", graph_lengths_inside},
 };
 
 }  // namespace
@@ -261,6 +260,22 @@ Case plain(const Case& c) {
 bool lowers(const Case& c) {
   return !problem_error(c.problem) &&
          std::holds_alternative<Call>(call_of(c, make_slot_map(c.problem)));
+}
+
+std::optional<Case> with_padded_request(const Case& c) {
+  const Mode mode = c.problem.mode;
+  if (mode != Mode::decode && mode != Mode::target_verify) return std::nullopt;
+  Case padded = plain(c);
+  Request dummy = padded.problem.requests.front();
+  dummy = {.sequence = 99,
+           .new_tokens = dummy.new_tokens,
+           .tree_parent = dummy.tree_parent,
+           .encoder_tokens = dummy.encoder_tokens > 0 ? 1 : 0,
+           .live = false};
+  padded.problem.requests.push_back(dummy);
+  padded.problem.pool.num_pages += 20;
+  if (!lowers(padded)) return std::nullopt;
+  return padded;
 }
 
 std::span<const Relation> all_relations() { return relations; }

@@ -23,6 +23,8 @@ struct RelatedRun {
 struct Twin {
   std::vector<RelatedRun> left, right;
   std::int64_t heads = 0;  ///< compare only the first so many q heads; 0 = all
+  /// Compare padded rows too, whatever a kernel may leave there, and which rows stay untouched.
+  bool whole = false;
 };
 
 /// Two runs that must agree, and no reference is needed to say so (docs/numerics.md, "Relations").

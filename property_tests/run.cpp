@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "property_tests/backend_run.hpp"
+#include "property_tests/run_devices.hpp"
 
 namespace attest {
 namespace {
@@ -87,7 +88,7 @@ RunSummary run_cases(const RunPlan& plan, const std::vector<RunObserver*>& obser
     const bool failed = !summary.tallies.empty() && summary.tallies.back().failed() > 0;
     ended |= summary.error != nullptr || summary.interrupted || (plan.fail_fast && failed);
     if (!ended) {
-      if (const Answer available = backend->available()) {
+      if (const Answer available = can_run(plan, *backend)) {
         run_one(run, *backend, observers, summary);
       } else {
         run->unavailable(available.reason);

@@ -37,6 +37,9 @@ struct RunPlan {
   RulesMode rules = RulesMode::enforce;
   std::string fault;  ///< metadata fault put into every call; empty = none
   RunOptions run;
+  /// Case i runs on the (i mod count)-th of them; empty: on run.device.
+  std::vector<int> devices;
+  bool all_devices = false;  ///< on all that the backend has, in the same way
   std::int64_t max_kv = 512;
   std::int64_t max_requests = 6;
   std::optional<Recipe> recipe;  ///< data of every case; absent = drawn, with the power to fail

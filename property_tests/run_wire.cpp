@@ -20,7 +20,7 @@ constexpr std::size_t length_bytes = 8;
 
 json options_to_json(const RunOptions& o) {
   return {{"sentinel", o.sentinel},        {"form", o.form},     {"kv_splits", o.kv_splits},
-          {"threads", o.threads},          {"device", o.device}, {"replay", o.replay},
+          {"threads", o.threads},          {"device", o.device}, {"graph", o.graph},
           {"thread_order", o.thread_order}};
 }
 
@@ -31,7 +31,7 @@ RunOptions options_from_json(const json& j) {
   o.kv_splits = j.at("kv_splits");
   o.threads = j.at("threads");
   o.device = j.at("device");
-  o.replay = j.at("replay");
+  o.graph = j.at("graph");
   o.thread_order = j.at("thread_order");
   return o;
 }

@@ -7,6 +7,7 @@
 #include "backends/hip/engine.hpp"
 #include "backends/hip/runtime/device.hpp"
 #include "backends/hip/runtime/device_objects.hpp"
+#include "backends/hip/runtime/emulator.hpp"
 
 namespace attest::hip {
 namespace {
@@ -15,11 +16,28 @@ namespace {
 constexpr std::size_t guard_bytes = 256;
 constexpr std::byte guard{0xa5};
 
+class DeviceLaunches final : public LaunchGraph {
+ public:
+  DeviceLaunches(const DeviceRuntime& runtime, Stream stream,
+                 const std::function<void(Stream)>& launches)
+      : runtime_(runtime),
+        stream_(stream),
+        graph_(attest::hip::capture(runtime, stream, [&] { launches(stream); })) {}
+  void replay() override {
+    runtime_.replay(graph_.get(), stream_);
+    runtime_.synchronize(stream_);  // the graph may go before the work is done
+  }
+
+ private:
+  const DeviceRuntime& runtime_;
+  Stream stream_;
+  DeviceGraph graph_;
+};
+
 /// Copies of the host's buffers on one device.
 class DeviceSession final : public LaunchSession {
  public:
-  DeviceSession(const DeviceRuntime& runtime, const RunOptions& options)
-      : runtime_(runtime), replay_(options.replay) {
+  DeviceSession(const DeviceRuntime& runtime, const RunOptions& options) : runtime_(runtime) {
     runtime_.use(options.device);
     stream_ = make_stream(runtime_);
   }
@@ -28,6 +46,22 @@ class DeviceSession final : public LaunchSession {
     void* const memory = allocated(std::max<std::size_t>(bytes.size(), 1));
     runtime_.upload(memory, bytes, stream_.get());
     return memory;
+  }
+
+  void* metadata(std::span<const std::byte> bytes) override {
+    void* const memory = allocated(std::max<std::size_t>(bytes.size(), 1));
+    write(memory, bytes);
+    return memory;
+  }
+
+  void write(void* memory, std::span<const std::byte> bytes) override {
+    runtime_.upload(memory, bytes, stream_.get());
+    runtime_.synchronize(stream_.get());  // the bytes are the caller's
+  }
+
+  void read(std::span<std::byte> bytes, const void* memory) override {
+    runtime_.download(bytes, memory, stream_.get());
+    runtime_.synchronize(stream_.get());
   }
 
   const void* pool(const KvPool& pool) override {
@@ -64,11 +98,10 @@ class DeviceSession final : public LaunchSession {
     return memory;
   }
 
-  void run(const std::function<void(Stream)>& launches) override {
-    if (!replay_) return launches(stream_.get());
-    const DeviceGraph graph = capture(runtime_, stream_.get(), [&] { launches(stream_.get()); });
-    runtime_.replay(graph.get(), stream_.get());
-    runtime_.synchronize(stream_.get());
+  void run(const std::function<void(Stream)>& launches) override { launches(stream_.get()); }
+
+  std::unique_ptr<LaunchGraph> capture(const std::function<void(Stream)>& launches) override {
+    return std::make_unique<DeviceLaunches>(runtime_, stream_.get(), launches);
   }
 
   std::vector<std::string> finish() override {
@@ -103,11 +136,13 @@ class DeviceSession final : public LaunchSession {
   }
 
   const DeviceRuntime& runtime_;
-  bool replay_;
   std::vector<DeviceMemory> memory_;
   std::vector<Output> outputs_;
   DeviceStream stream_;
 };
+
+/// The engine name of AMD's emulator.
+constexpr std::string_view emulated = "rocjitsu";
 
 class DeviceEngine final : public Engine {
  public:
@@ -116,17 +151,22 @@ class DeviceEngine final : public Engine {
 
   std::string_view name() const override { return name_; }
   std::string_view says() const override {
+    if (name_ == emulated) return "on AMD's CPU emulator rocjitsu";
     return name_ == "cuda" ? "on NVIDIA GPUs through CUDA" : "on AMD GPUs";
   }
   bool isolate() const override { return true; }
-  Answer available() const override {
-    if (runtime_ != nullptr) return runtime_->usable(0);
-    return Answer::no("this binary was built without ATTEST_HIP=" + std::string(name_));
+  int device_count() const override { return static_cast<int>(devices().size()); }
+  Answer usable(int device) const override {
+    if (const Answer answer = right_engine(); !answer) return answer;
+    if (runtime_ != nullptr) return runtime_->usable(device);
+    return Answer::no("this binary was built without ATTEST_HIP=" +
+                      std::string(name_ == emulated ? "rocm" : name_));
   }
   PagedKernels kernels() const override { return kernels_; }
   int multiprocessors(int device) const override { return info(device).multiprocessors; }
   std::string label(int device) const override {
     const DeviceInfo found = info(device);
+    if (name_ == emulated && emulator_here()) return emulator_here()->label(found.architecture);
     return found.name + " (" + std::string(name_) + ", " + found.architecture + ")";
   }
   std::unique_ptr<LaunchSession> session(const RunOptions& options) const override {
@@ -134,10 +174,26 @@ class DeviceEngine final : public Engine {
   }
 
  private:
-  DeviceInfo info(int device) const {
+  /// An emulator must not pass for a GPU, nor the other way round.
+  Answer right_engine() const {
+    if (name_ == "rocm" && emulator_here()) {
+      return Answer::no("rocjitsu is loaded, an emulator that is no GPU: hip@rocjitsu");
+    }
+    if (name_ == emulated && !emulator_here()) {
+      return Answer::no("not started under it: rocjitsu --config C -- attest run --backend " +
+                        std::string("hip@rocjitsu"));
+    }
+    return {};
+  }
+  const std::vector<DeviceInfo>& devices() const {
     // Asked once: enumerating devices costs more than a small launch.
-    std::call_once(asked_, [this] { devices_ = runtime_->devices(); });
-    for (const DeviceInfo& found : devices_) {
+    std::call_once(asked_, [this] {
+      if (runtime_ != nullptr) devices_ = runtime_->devices();
+    });
+    return devices_;
+  }
+  DeviceInfo info(int device) const {
+    for (const DeviceInfo& found : devices()) {
       if (found.index == device) return found;
     }
     return {};
@@ -156,7 +212,8 @@ std::unique_ptr<Engine> device_engine(std::string_view name) {
   if (name == "cuda") {
     return std::make_unique<DeviceEngine>("cuda", cuda_runtime(), paged_kernels_on_cuda());
   }
-  return std::make_unique<DeviceEngine>("rocm", rocm_runtime(), paged_kernels_on_rocm());
+  return std::make_unique<DeviceEngine>(name == emulated ? emulated : "rocm", rocm_runtime(),
+                                        paged_kernels_on_rocm());
 }
 
 }  // namespace attest::hip

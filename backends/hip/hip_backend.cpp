@@ -22,6 +22,7 @@ Capabilities capabilities_of(Signature signature, const Engine& engine) {
   if (signature == Signature::mla_decode) can.window = can.softcap = can.sinks = false;
   can.returns_lse = true;
   can.isolate = engine.isolate();
+  can.graphs = true;
   return can;
 }
 
@@ -37,11 +38,11 @@ RunResult launch(const CallType& call, const TensorSource& source, const RunOpti
   Route route = route_of(input, options);
   PagedKernels kernels = engine.kernels();
   if (variant.launch != nullptr) {
-    kernels = {.bf16 = variant.launch};
+    kernels = {.bf16 = variant.launch, .lengths = kernels.lengths};
     const bool forced = options.kv_splits > 0 || !options.form.empty();
     if (variant.splits > 0 && !forced) route.splits = variant.splits;
   }
-  paged.run(kernels, route);
+  paged.run(kernels, route, options.graph, variant.graph);
   paged.collect(result);
   result.form = route.form();
   result.lints = rows_left_out(call);
@@ -87,7 +88,7 @@ Answer HipBackend::supports(const Call& call) const {
 
 RunResult HipBackend::run(const Call& call, const TensorSource& source,
                           const RunOptions& options) const {
-  for (const Answer& answer : {available(), supports(call)}) {
+  for (const Answer& answer : {has_device(options.device), supports(call)}) {
     if (!answer) throw BackendError(name_ + ": " + answer.reason);
   }
   RunResult result;

@@ -5,6 +5,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/hip/engine.hpp"
+#include "backends/hip/graph_plan.hpp"
 #include "backends/hip/route.hpp"
 
 namespace attest::hip {
@@ -13,6 +14,7 @@ namespace attest::hip {
 struct KernelVariant {
   PagedLaunch launch = nullptr;
   int splits = 0;  ///< unless the run forces another count; 0 = as for the honest kernel
+  GraphFault graph = GraphFault::none;
   std::string says;
 };
 
@@ -27,7 +29,9 @@ class HipBackend final : public Backend {
   std::string_view says() const override { return says_; }
   const Capabilities& capabilities() const override { return capabilities_; }
   const NumericsProfile& profile() const override { return *profile_; }
-  Answer available() const override { return engine_->available(); }
+  Answer available() const override { return engine_->usable(0); }
+  int device_count() const override { return engine_->device_count(); }
+  Answer has_device(int device) const override { return engine_->usable(device); }
   Answer supports(const Call& call) const override;
   RunResult run(const Call& call, const TensorSource& source,
                 const RunOptions& options) const override;

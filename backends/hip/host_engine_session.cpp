@@ -1,13 +1,27 @@
 #include <algorithm>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "backends/hip/engine.hpp"
 #include "backends/hip/runtime/host_engine.hpp"
+#include "backends/hip/runtime/host_graph.hpp"
 
 namespace attest::hip {
 namespace {
 
-/// The host's own memory: nothing is copied.
+class HostLaunches final : public LaunchGraph {
+ public:
+  explicit HostLaunches(const host::HostSettings& settings) : settings_(settings) {}
+  host::HostGraph& graph() { return graph_; }
+  void replay() override { graph_.replay(host::host_stream(settings_)); }
+
+ private:
+  host::HostSettings settings_;
+  host::HostGraph graph_;
+};
+
+/// The host's own memory: nothing is copied but what may change.
 class HostSession final : public LaunchSession {
  public:
   HostSession(int wave_size, const RunOptions& options) {
@@ -16,6 +30,16 @@ class HostSession final : public LaunchSession {
     settings_.threads = options.threads;
   }
   const void* input(std::span<const std::byte> bytes) override { return bytes.data(); }
+  void* metadata(std::span<const std::byte> bytes) override {
+    scratch_.emplace_back(bytes.begin(), bytes.end());
+    return scratch_.back().data();
+  }
+  void write(void* memory, std::span<const std::byte> bytes) override {
+    std::memcpy(memory, bytes.data(), bytes.size());
+  }
+  void read(std::span<std::byte> bytes, const void* memory) override {
+    std::memcpy(bytes.data(), memory, bytes.size());
+  }
   const void* pool(const KvPool& pool) override { return pool.base(); }
   void* output(std::span<std::byte> bytes) override { return bytes.data(); }
   void* scratch(std::size_t bytes) override {
@@ -24,6 +48,13 @@ class HostSession final : public LaunchSession {
   }
   void run(const std::function<void(Stream)>& launches) override {
     launches(host::host_stream(settings_));
+  }
+  std::unique_ptr<LaunchGraph> capture(const std::function<void(Stream)>& launches) override {
+    auto graph = std::make_unique<HostLaunches>(settings_);
+    host::HostSettings recorded = settings_;
+    recorded.recording = &graph->graph();
+    launches(host::host_stream(recorded));
+    return graph;
   }
   std::vector<std::string> finish() override { return {}; }
 
@@ -38,7 +69,11 @@ class HostEngine final : public Engine {
   std::string_view name() const override { return "host"; }
   std::string_view says() const override { return "on fibers, any CPU"; }
   bool isolate() const override { return false; }
-  Answer available() const override { return {}; }
+  int device_count() const override { return 1; }
+  Answer usable(int device) const override {
+    if (device == 0) return {};
+    return Answer::no("the host engine is device 0; there is no device " + std::to_string(device));
+  }
   PagedKernels kernels() const override { return paged_kernels_on_host(); }
   /// As few as show the split form in cases of a few hundred keys.
   int multiprocessors(int) const override { return 4; }

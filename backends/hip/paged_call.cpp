@@ -9,6 +9,8 @@
 namespace attest::hip {
 namespace {
 
+using Kind = MetadataArray::Kind;
+
 Format format_of_dtype(Dtype dtype) {
   switch (dtype) {
     case Dtype::f32:
@@ -30,17 +32,6 @@ bool share_storage(const TensorMeta& k, const TensorMeta& v) {
 
 PoolArgs pool_args(const void* data, const TensorMeta& meta) {
   return {data, meta.stride(0), meta.stride(1), meta.stride(2)};
-}
-
-template <class Integer>
-std::vector<std::byte> bytes_of_values(const std::vector<std::int64_t>& values) {
-  // One more, so that an empty array has an address too.
-  std::vector<std::byte> bytes((values.size() + 1) * sizeof(Integer));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto value = static_cast<Integer>(values[i]);
-    std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
-  }
-  return bytes;
 }
 
 /// V as the head of every latent row.
@@ -104,6 +95,7 @@ PagedCall::PagedCall(const TensorMeta& q, const TensorMeta& out, const TensorMet
   args_.q_vectors = q_vectors ? 1 : 0;
   route_input_.total_rows = args_.total_rows;
   route_input_.group = args_.num_q_heads / args_.num_kv_heads;
+  for (const Request& request : source.problem().requests) live_.push_back(request.live);
   route_input_.num_kv_heads = args_.num_kv_heads;
 }
 
@@ -112,9 +104,9 @@ PagedCall::PagedCall(const UnifiedCall& call, const TensorSource& source, const 
     : PagedCall(call.q, call.out, call.k, call.v, source, options, session) {
   const Model& model = source.problem().model;
   args_.batch = static_cast<std::int32_t>(call.seqused_k.numel());
-  if (call.max_seqlen_q != 1) args_.first_rows = narrow(call.cu_seqlens_q);
-  args_.lengths = indices(call.seqused_k);
-  args_.table = indices(call.block_table);
+  if (call.max_seqlen_q != 1) args_.first_rows = narrow(Kind::first_rows, call.cu_seqlens_q);
+  args_.lengths = indices(Kind::lengths, call.seqused_k);
+  args_.table = indices(Kind::table, call.block_table);
   args_.table_stride = call.block_table.size(1);
   args_.scale = static_cast<float>(call.softmax_scale);
   args_.softcap = static_cast<float>(call.softcap);
@@ -134,7 +126,8 @@ PagedCall::PagedCall(const UnifiedCall& call, const TensorSource& source, const 
   args_.v_descale = one(model.v_descale, call.v_descale.has_value());
   route_input_.batch = args_.batch;
   route_input_.max_seqlen_q = call.max_seqlen_q;
-  route_input_.max_seqlen_k = call.max_seqlen_k;
+  args_.max_seqlen_k = route_input_.max_seqlen_k = call.max_seqlen_k;
+  live_.resize(static_cast<std::size_t>(args_.batch), true);  // an edited call may have others
   route_input_.window_left = args_.window_left;
   for (const std::int64_t length : call.seqused_k.values) keys_ += length;
 }
@@ -149,9 +142,9 @@ PagedCall::PagedCall(const MlaDecodeCall& call, const TensorSource& source,
   args_.batch = static_cast<std::int32_t>(batch);
   args_.rows_each = static_cast<std::int32_t>(call.max_seqlen_q);
   args_.total_rows = std::min(args_.total_rows, call.qo_indptr.values.back());
-  args_.page_starts = narrow(call.kv_indptr);
-  args_.last_page_lens = narrow(call.kv_last_page_lens);
-  args_.table = indices(call.kv_indices);
+  args_.page_starts = narrow(Kind::page_starts, call.kv_indptr);
+  args_.last_page_lens = narrow(Kind::last_page_lens, call.kv_last_page_lens);
+  args_.table = indices(Kind::table, call.kv_indices);
   args_.scale = static_cast<float>(call.sm_scale);
   args_.q_descale = one(model.q_descale, call.q_scale.has_value());
   args_.k_descale = one(model.k_descale, call.kv_scale.has_value());
@@ -160,19 +153,23 @@ PagedCall::PagedCall(const MlaDecodeCall& call, const TensorSource& source,
   route_input_.max_seqlen_q = call.max_seqlen_q;
   route_input_.total_rows = args_.total_rows;
   keys_ = call.kv_indices.numel() * call.page_size;
-  route_input_.max_seqlen_k = batch > 0 ? keys_ / batch : 0;
+  args_.max_seqlen_k = route_input_.max_seqlen_k = batch > 0 ? keys_ / batch : 0;
+  live_.resize(static_cast<std::size_t>(args_.batch), true);
 }
 
-const std::int32_t* PagedCall::narrow(const IntArray& array) {
-  arrays_.push_back(bytes_of_values<std::int32_t>(array.values));
-  return static_cast<const std::int32_t*>(session_.input(arrays_.back()));
+void* PagedCall::metadata(Kind kind, const IntArray& array, bool wide) {
+  void* const memory = session_.metadata(bytes_of_integers(array.values, wide));
+  metadata_.push_back({kind, memory, wide, array.values});
+  return memory;
 }
 
-IndexArgs PagedCall::indices(const IntArray& array) {
+const std::int32_t* PagedCall::narrow(Kind kind, const IntArray& array) {
+  return static_cast<const std::int32_t*>(metadata(kind, array, false));
+}
+
+IndexArgs PagedCall::indices(Kind kind, const IntArray& array) {
   const bool wide = array.meta.dtype == Dtype::int64;
-  arrays_.push_back(wide ? bytes_of_values<std::int64_t>(array.values)
-                         : bytes_of_values<std::int32_t>(array.values));
-  return {session_.input(arrays_.back()), wide ? 1 : 0};
+  return {metadata(kind, array, wide), wide ? 1 : 0};
 }
 
 /// A one-element tensor, or nothing where the call passes none.
@@ -198,7 +195,8 @@ bool PagedCall::loads_vectors() const {
          aligned(args_.v);
 }
 
-void PagedCall::run(const PagedKernels& kernels, const Route& route) {
+void PagedCall::run(const PagedKernels& kernels, const Route& route, std::string_view graph,
+                    GraphFault fault) {
   args_.splits = route.splits;
   if (args_.splits > 1) {
     const auto parts =
@@ -210,10 +208,18 @@ void PagedCall::run(const PagedKernels& kernels, const Route& route) {
   PagedLaunch launch = latent_ ? kernels.latent_bf16 : kernels.bf16;
   if (args_.q_format == Format::f16) launch = latent_ ? kernels.latent_f16 : kernels.f16;
   if (args_.q_format == Format::f32) launch = kernels.f32;
+  std::vector<std::string> damage;
+  const GraphCall call{session_,         args_, metadata_, launch, kernels.lengths,
+                       route.row_groups, live_};
   if (args_.total_rows > 0 && args_.batch > 0) {
-    session_.run([&](Stream stream) { launch(stream, args_, route.row_groups); });
+    if (graph.empty()) {
+      run_eagerly(call, fault);
+    } else {
+      damage = run_in_graph(call, graph_plan(graph), fault);
+    }
   }
   damage_ = session_.finish();
+  damage_.insert(damage_.end(), damage.begin(), damage.end());
 }
 
 void PagedCall::collect(RunResult& result) const {

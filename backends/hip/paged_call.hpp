@@ -6,6 +6,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/hip/engine.hpp"
+#include "backends/hip/graph_run.hpp"
 #include "backends/hip/route.hpp"
 #include "memory/guarded_buffer.hpp"
 #include "memory/kv_pool.hpp"
@@ -21,7 +22,9 @@ class PagedCall {
             LaunchSession& session);
 
   /// Launches as `route` says and waits. Args are complete then.
-  void run(const PagedKernels& kernels, const Route& route);
+  /// \param graph  RunOptions::graph
+  void run(const PagedKernels& kernels, const Route& route, std::string_view graph,
+           GraphFault fault);
   /// Output, log-sum-exp, damage and counters.
   void collect(RunResult& result) const;
 
@@ -30,8 +33,9 @@ class PagedCall {
  private:
   PagedCall(const TensorMeta& q, const TensorMeta& out, const TensorMeta& k, const TensorMeta& v,
             const TensorSource& source, const RunOptions& options, LaunchSession& session);
-  const std::int32_t* narrow(const IntArray& array);
-  IndexArgs indices(const IntArray& array);
+  void* metadata(MetadataArray::Kind kind, const IntArray& array, bool wide);
+  const std::int32_t* narrow(MetadataArray::Kind kind, const IntArray& array);
+  IndexArgs indices(MetadataArray::Kind kind, const IntArray& array);
   const float* one(std::optional<double> value, bool passed);
   void set_pools(const TensorMeta& k, const TensorMeta& v);
   bool loads_vectors() const;
@@ -47,6 +51,8 @@ class PagedCall {
   std::optional<GuardedBuffer> sinks_;
   std::vector<float> lse_;
   std::vector<std::vector<std::byte>> arrays_;
+  std::vector<MetadataArray> metadata_;
+  std::vector<bool> live_;  ///< by request
   PagedArgs args_;
   RouteInput route_input_;
   std::int64_t keys_ = 0;  ///< of all requests

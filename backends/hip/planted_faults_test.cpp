@@ -36,24 +36,37 @@ std::vector<Shown> special_cases() {
   Shown odd{"OddGroup", plain};
   odd.problem.model.num_q_heads = 10;
   list.push_back(odd);
+  Shown roomy{"RoomBehindThePages", plain};
+  roomy.problem.pool.k.page = 16 * 2 * 64 + 128;
+  list.push_back(roomy);
+  Shown windowed_sinks{"SinksUnderAWindow", hip_case(Signature::unified, "Sinks").problem,
+                       Recipe::features};
+  windowed_sinks.problem.model.window = 40;
+  list.push_back(windowed_sinks);
   return list;
 }
 
+/// The special ones first: some faults show on nothing else.
 std::vector<ScalarCase> cases() {
   std::vector<ScalarCase> list;
+  for (const Shown& shown : special_cases()) {
+    list.push_back({shown.name, Signature::unified, shown.problem, shown.recipe});
+  }
   for (const ScalarCase& c : hip_cases()) {
     const Model& m = c.problem.model;
     const bool bf16 = m.q_dtype == Dtype::bf16 && m.kv_dtype == Dtype::bf16;
     if (c.signature == Signature::unified && bf16) list.push_back(c);
   }
-  for (const Shown& shown : special_cases()) {
-    list.push_back({shown.name, Signature::unified, shown.problem, shown.recipe});
-  }
   return list;
 }
 
-/// The call, with rows of q that no request has.
-UnifiedCall padded(UnifiedCall call) {
+/// Calls that no correct caller makes: what a fault of the kernel does to them must show as well.
+/// All have rows of q that no request has.
+enum class Made { padded, with_a_stale_maximum, with_rows_before_the_first_key };
+
+UnifiedCall made(UnifiedCall call, Made how) {
+  if (how == Made::with_a_stale_maximum) call.max_seqlen_k = 1;
+  if (how == Made::with_rows_before_the_first_key) call.seqused_k.values.back() = 0;
   for (TensorMeta* meta : {&call.q, &call.out}) {
     *meta = contiguous(meta->dtype, {meta->size(0) + 2, meta->size(1), meta->size(2)});
   }
@@ -80,14 +93,20 @@ INSTANTIATE_TEST_SUITE_P(Kernel, PlantedFaults, testing::ValuesIn(ids()),
 TEST_P(PlantedFaults, DifferFromTheKernelWithoutThem) {
   const auto honest = faulty_hip_backend({.id = "none", .says = "nothing"});
   const auto faulty = faulty_hip_backend(row());
-  for (const Poison poison : {Poison::nan, Poison::loud}) {
-    for (const ScalarCase& c : cases()) {
-      const TensorSource source(c.problem, c.recipe, 11, {.poison = poison});
-      const UnifiedCall call = padded(std::get<UnifiedCall>(call_of(c, source)));
-      const RunResult right = honest->run(call, source, {});
-      ASSERT_FALSE(right.raised) << *right.raised;
-      ASSERT_TRUE(right.damage.empty()) << right.damage.front();
-      if (!same_bits(right, faulty->run(call, source, {}))) return;
+  const auto differ = [&](const ScalarCase& c, const PoisonPlan& poison, Made how) {
+    const TensorSource source(c.problem, c.recipe, 11, poison);
+    const UnifiedCall call = made(std::get<UnifiedCall>(call_of(c, source)), how);
+    const RunResult right = honest->run(call, source, {});
+    EXPECT_FALSE(right.raised) << *right.raised;
+    EXPECT_TRUE(right.damage.empty()) << right.damage.front();
+    return !same_bits(right, faulty->run(call, source, {}));
+  };
+  for (const Made how :
+       {Made::padded, Made::with_a_stale_maximum, Made::with_rows_before_the_first_key}) {
+    for (const Poison poison : {Poison::nan, Poison::loud}) {
+      for (const ScalarCase& c : cases()) {
+        if (differ(c, {.poison = poison, .nan_in_v_tail = true}, how)) return;
+      }
     }
   }
   FAIL() << "the fault changes nothing on any case";

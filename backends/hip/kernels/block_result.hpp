@@ -70,7 +70,9 @@ class BlockResult : protected BlockRows<T, S, fault> {
   __device__ float finish_row(int m, std::int32_t split, RowStats stats, std::int64_t& to) const {
     const std::int64_t row = row_of(m);
     const std::int32_t head = head_of(m);
-    const bool adds_sink = args_.sinks != nullptr && fault != PlantedFault::sink_missing;
+    const bool adds_sink =
+        args_.sinks != nullptr && fault != PlantedFault::sink_missing &&
+        (fault != PlantedFault::sink_missing_under_a_window || args_.window_left < 0);
     if (args_.splits > 1) {
       if (adds_sink && fault == PlantedFault::sink_in_every_split)
         stats.add_sink(args_.sinks[head]);
@@ -96,6 +98,9 @@ class BlockResult : protected BlockRows<T, S, fault> {
       const int m = e / S::v_dim;
       const int d = e % S::v_dim;
       if (!has_row(m) || d >= columns) continue;
+      if constexpr (fault == PlantedFault::rows_past_8_not_stored) {
+        if (m % 16 >= 8) continue;
+      }
       const Place& place = this->template at<Place>(L::places)[m];
       const int first = m / group_rows * S::key_groups * group_rows + m % group_rows;
       float value = 0;

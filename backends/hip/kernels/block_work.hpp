@@ -96,6 +96,12 @@ __device__ inline KeyRange keys_of_token(const PagedArgs& args, const BlockWork&
     const std::int32_t pages = (work.length + args.page_size - 1) / args.page_size;
     if (last) keys.end = pages * args.page_size;
   }
+  if constexpr (fault == PlantedFault::bounded_by_the_maximum) {
+    keys.end = static_cast<std::int32_t>(std::min<std::int64_t>(keys.end, args.max_seqlen_k));
+  }
+  if constexpr (fault == PlantedFault::partitions_of_32_keys) {
+    keys.end = keys.end < args.splits * 32 ? keys.end : args.splits * 32;
+  }
   return keys;
 }
 

@@ -46,6 +46,9 @@ struct PagedArgs {
   const std::int32_t* page_starts = nullptr;  ///< (batch + 1) first entry; nullptr: table_stride
   const std::int32_t* last_page_lens = nullptr;  ///< (batch), with page_starts
   std::int32_t page_size = 1;
+  /// What the host calls the longest length. The kernel does not look at it: a captured graph keeps
+  /// it for ever. A planted fault does.
+  std::int64_t max_seqlen_k = 0;
 
   // Shape and features.
   std::int32_t num_q_heads = 1, num_kv_heads = 1, head_dim = 1, v_head_dim = 1;

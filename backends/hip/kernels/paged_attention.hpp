@@ -98,10 +98,19 @@ class PagedAttention : private BlockResult<T, S, fault> {
     source.end = work_.last_key - first;
     source.dim = args_.head_dim;
     source.vectors = args_.vectors != 0;
+    if constexpr (fault == PlantedFault::far_keys_read_zero) {
+      const int some_key = source.begin > 0 ? source.begin : 0;
+      const std::int64_t limit = (std::int64_t{1} << 31) / bytes_of(args_.kv_format);
+      if (source.offsets[some_key] >= limit) source.end = source.begin;
+    }
     load_tile<T, S::head_dim, L::k_pitch, S::tile, S::threads>(k_tile(tile), source);
     if constexpr (!S::v_in_k) {
       source.data = args_.v.data;
       source.offsets += S::tile;
+      if constexpr (fault == PlantedFault::v_loaded_to_the_end_of_the_page) {
+        const std::int32_t pages = (work_.last_key + args_.page_size - 1) / args_.page_size;
+        source.end = pages * args_.page_size - first;
+      }
       source.dim = args_.v_head_dim;
       load_tile<T, S::v_dim, L::v_pitch, S::tile, S::threads>(v_tile(tile), source);
     }

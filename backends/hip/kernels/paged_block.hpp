@@ -11,7 +11,11 @@ namespace attest::hip {
 /// anything is multiplied.
 template <PlantedFault fault, bool is_v>
 __device__ __forceinline__ std::int64_t offset_of(const PoolArgs& pool, std::int64_t page,
-                                                  std::int32_t slot, std::int32_t head, int bytes) {
+                                                  std::int32_t slot, std::int32_t head, int bytes,
+                                                  std::int32_t page_size) {
+  if constexpr (fault == PlantedFault::page_stride_assumed) {
+    return page * page_size * pool.slot_stride + slot * pool.slot_stride + head * pool.head_stride;
+  }
   if constexpr (fault == (is_v ? PlantedFault::v_elements_int32 : PlantedFault::k_elements_int32)) {
     return static_cast<std::int32_t>(page) * static_cast<std::int32_t>(pool.page_stride) +
            slot * static_cast<std::int32_t>(pool.slot_stride) +
@@ -40,7 +44,11 @@ class TileAddresses {
         first_key_(work.first_key),
         last_key_(work.last_key),
         kv_head_(kv_head),
-        shared_(shared) {}
+        shared_(shared) {
+    if constexpr (fault == PlantedFault::v_loaded_to_the_end_of_the_page) {
+      last_key_ = (last_key_ + args.page_size - 1) / args.page_size * args.page_size;
+    }
+  }
 
   /// Offsets of tile `tile`: [key] of K, [S::tile + key] of V.
   __device__ std::int64_t* of(std::int32_t tile) const { return shared_ + tile % 2 * 2 * S::tile; }
@@ -60,9 +68,10 @@ class TileAddresses {
       if (!wanted(key)) return;
       const std::int32_t slot = key % args_.page_size;
       const std::int32_t at = key - tile * S::tile;
-      to[at] = offset_of<fault, false>(args_.k, page_[i], slot, kv_head_, bytes);
+      to[at] = offset_of<fault, false>(args_.k, page_[i], slot, kv_head_, bytes, args_.page_size);
       if constexpr (!S::v_in_k) {
-        to[S::tile + at] = offset_of<fault, true>(args_.v, page_[i], slot, kv_head_, bytes);
+        to[S::tile + at] =
+            offset_of<fault, true>(args_.v, page_[i], slot, kv_head_, bytes, args_.page_size);
       }
     });
   }

@@ -12,6 +12,8 @@ enum class PlantedFault {
   k_bytes_int32,
   v_bytes_int32,
   k_bytes_uint32,
+  page_stride_assumed,
+  far_keys_read_zero,
   // Which keys a row sees.
   causal_one_too_long,
   causal_one_too_short,
@@ -19,16 +21,27 @@ enum class PlantedFault {
   window_one_too_short,
   window_prunes_one_tile_more,
   reads_to_the_end_of_the_page,
+  v_loaded_to_the_end_of_the_page,
+  bounded_by_the_maximum,
+  partitions_of_32_keys,
   // The softmax and the merges.
   masked_tile_floors_maximum,
   softcap_overflows,
+  cap_after_mask,
+  maximum_of_one_tile,
   groups_not_rescaled,
   splits_not_rescaled,
   last_split_dropped,
+  empty_split_is_nan,
   sink_in_every_split,
   sink_missing,
+  sink_missing_in_the_reduction,
+  sink_missing_under_a_window,
   // Rows.
   packing_starts_at_head_0,
+  rows_past_8_not_stored,
+  reduction_forgets_the_first_row,
+  rows_without_keys_not_written,
   padding_rows_written,
 };
 

@@ -40,7 +40,10 @@ class SplitReduction {
     add_parts(first_column, columns, stats.maximum);
     if (adds_sink()) stats.add_sink(args_.sinks[head_]);
     const float whole = stats.normaliser() * factor(args_.v_descale);
-    const std::int64_t to = row_ * args_.out.row_stride + head_ * args_.out.head_stride;
+    if constexpr (fault == PlantedFault::rows_without_keys_not_written) {
+      if (stats.sum == 0) return;
+    }
+    const std::int64_t to = row_written() * args_.out.row_stride + head_ * args_.out.head_stride;
     for (int d = thread(); d < columns; d += reduce_threads) {
       float value = 0;
       unrolled<quarters>([&](auto q) { value += shared_.parts[q][d]; });
@@ -79,6 +82,9 @@ class SplitReduction {
 
   __device__ float weight(int split, float maximum) const {
     if (fault == PlantedFault::splits_not_rescaled) return 1;
+    if (fault == PlantedFault::empty_split_is_nan && shared_.maxima[split] == nothing_seen) {
+      return shared_.maxima[split] - shared_.maxima[split];
+    }
     return weight_of(shared_.maxima[split], maximum);
   }
 
@@ -115,7 +121,17 @@ class SplitReduction {
   }
   __device__ bool adds_sink() const {
     return args_.sinks != nullptr && fault != PlantedFault::sink_missing &&
-           fault != PlantedFault::sink_in_every_split;
+           fault != PlantedFault::sink_in_every_split &&
+           fault != PlantedFault::sink_missing_in_the_reduction &&
+           (fault != PlantedFault::sink_missing_under_a_window || args_.window_left < 0);
+  }
+  __device__ std::int64_t row_written() const {
+    if constexpr (fault != PlantedFault::reduction_forgets_the_first_row) return row_;
+    std::int64_t first = 0;
+    for (std::int32_t i = 0; i < args_.batch; ++i) {
+      if (first_row_of(args_, i) <= row_) first = first_row_of(args_, i);
+    }
+    return row_ - first;
   }
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
 

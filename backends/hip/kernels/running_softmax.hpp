@@ -85,6 +85,9 @@ struct RunningSoftmax {
         const int key = first_key + F::column(lane, tile, i % F::columns_held);
         const bool seen = whole || (key >= visible[r].begin && key < visible[r].end);
         scores[tile][i] = seen ? scale.template base2<fault>(scores[tile][i]) : nothing_seen;
+        if constexpr (fault == PlantedFault::cap_after_mask) {
+          if (!seen && scale.softcap > 0) scores[tile][i] = -scale.softcap * log2_of_e;
+        }
         top[r] = fmaxf(top[r], scores[tile][i]);
       });
     });
@@ -94,7 +97,10 @@ struct RunningSoftmax {
       if constexpr (fault == PlantedFault::masked_tile_floors_maximum) {
         if (top[r] == nothing_seen && maximum[r] == nothing_seen) top[r] = 0;
       }
-      const float highest = fmaxf(maximum[r], top[r]);
+      float highest = fmaxf(maximum[r], top[r]);
+      if constexpr (fault == PlantedFault::maximum_of_one_tile) {
+        if (top[r] != nothing_seen) highest = top[r];
+      }
       rescale[r] = weight_of(maximum[r], highest);
       maximum[r] = highest;
       sum[r] *= rescale[r];

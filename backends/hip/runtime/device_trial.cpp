@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/hip/runtime/device_diagnosis.hpp"
 #include "backends/hip/runtime/device_objects.hpp"
 
 namespace attest::hip {
@@ -39,23 +38,23 @@ Answer sum_ones(const DeviceRuntime& runtime, const DeviceInfo& device,
 }  // namespace
 
 Answer try_device(const DeviceRuntime& runtime, int index,
-                  void (*example)(Stream, const ExampleCall&)) {
+                  void (*example)(Stream, const ExampleCall&), const MachineView& view) {
   try {
     for (const DeviceInfo& device : runtime.devices()) {
       if (device.index != index) continue;
       runtime.use(index);
       return sum_ones(runtime, device, example);
     }
-    return Answer::no(no_such_device(runtime, index));
+    return Answer::no(no_such_device(runtime, index, view));
   } catch (const DeviceError& error) {
     return Answer::no(error.what());
   }
 }
 
-std::string no_such_device(const DeviceRuntime& runtime, int index) {
+std::string no_such_device(const DeviceRuntime& runtime, int index, const MachineView& view) {
   const std::vector<DeviceInfo> all = runtime.devices();
   if (all.empty()) {
-    return why_no_device(runtime.engine(), runtime.count_error(), MachineView::real());
+    return why_no_device(runtime.engine(), runtime.count_error(), view);
   }
   std::string text = "device " + std::to_string(index) + " was asked for; there are:";
   for (const DeviceInfo& device : all) {

@@ -20,6 +20,8 @@ struct ThreadOrder {
 /// "forward", "reverse", "random:SEED"; empty is forward. \throws std::invalid_argument.
 ThreadOrder thread_order(std::string_view text);
 
+class HostGraph;  // host_graph.hpp
+
 /// How the host runs launches of a stream.
 struct HostSettings {
   unsigned wave_size = 32;  ///< 32 or 64
@@ -31,6 +33,8 @@ struct HostSettings {
   /// A wave operation may be reached by some of the living lanes only, as under AMD's exec mask.
   /// CUDA's mapping names the whole warp: off.
   bool partial_waves = false;
+  /// Launches are captured there, not run.
+  HostGraph* recording = nullptr;
 };
 
 /// The stream whose launches run with `settings`, which must outlive them.

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "backends/hip/runtime/host_engine.hpp"
+#include "backends/hip/runtime/host_graph.hpp"
 #include "backends/hip/runtime/host_thread.hpp"
 #include "backends/hip/runtime/host_wave.hpp"
 #include "backends/hip/runtime/launch_types.hpp"
@@ -81,11 +82,17 @@ T* dynamic_shared() {
   return reinterpret_cast<T*>(host::current_thread.shared);
 }
 
-/// Runs the whole grid and returns. \throws host::KernelFault, or what the kernel threw with its
-/// place in front.
+/// Runs the whole grid and returns, or leaves it to a graph where the stream is captured. \throws
+/// host::KernelFault, or what the kernel threw with its place in front.
 template <class Args>
 void launch(Kernel<Args> kernel, Extent grid, Extent block, std::size_t shared_bytes, Stream stream,
             const std::type_identity_t<Args>& args) {
+  if (host::HostGraph* const graph = host::recording(stream)) {
+    graph->add([kernel, grid, block, shared_bytes, args](Stream replayed) {
+      launch(kernel, grid, block, shared_bytes, replayed, args);
+    });
+    return;
+  }
   struct Bound {
     void (*entry)(Args);
     const Args* args;

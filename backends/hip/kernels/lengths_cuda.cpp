@@ -1,0 +1,7 @@
+#include "backends/hip/kernels/lengths_kernel.hpp"
+
+namespace attest::hip {
+
+void lengths_on_cuda(Stream stream, const LengthsCall& call) { launch_lengths(stream, call); }
+
+}  // namespace attest::hip
