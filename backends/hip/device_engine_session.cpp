@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -166,7 +167,8 @@ class DeviceEngine final : public Engine {
   int multiprocessors(int device) const override { return info(device).multiprocessors; }
   std::string label(int device) const override {
     const DeviceInfo found = info(device);
-    if (name_ == emulated && emulator_here()) return emulator_here()->label(found.architecture);
+    const std::optional<Emulator>& emulator = emulator_here();
+    if (name_ == emulated && emulator) return emulator->label(found.architecture);
     return found.name + " (" + std::string(name_) + ", " + found.architecture + ")";
   }
   std::unique_ptr<LaunchSession> session(const RunOptions& options) const override {

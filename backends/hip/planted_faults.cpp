@@ -26,7 +26,7 @@ constexpr PlantedFaultRow rows[] = {
      "modelled: a launch specialised for a small pool, used for a large one"},
     {"page_stride_assumed", page_stride_assumed,
      "a page is taken to be page_size slots long, whatever its stride",
-     "pools whose pages have room behind their slots", "ROCm/aiter#3498"},
+     "pools whose pages have room behind their slots", "ROCm/aiter#3498", false},
     {"far_keys_read_zero", far_keys_read_zero, "keys and values past 2 GiB are read as zeros",
      "pages past 2 GiB of one pool",
      "ROCm/aiter#2517, a buffer descriptor's size in 32 bits; ROCm/aiter#4774"},
