@@ -51,12 +51,12 @@ std::unique_ptr<PoolMemory> memory_for(const PoolContents& contents, Poison pois
   request.span_bytes = layout.span_bytes();
   request.dtype = layout.dtype;
   request.poison = poison;
-  if (request.span_bytes > largest_dense_pool) {
-    request.in_use = units;
-    return make_sparse_memory(request);
-  }
   const std::int64_t unit_bytes = layout.units() > 1 ? layout.unit_begin(1) : request.span_bytes;
   request.margin_bytes = std::min(unit_bytes, largest_margin);
+  if (request.span_bytes > largest_dense_pool) {
+    request.in_use = units;
+    return make_large_memory(request, large_pool_wanted());
+  }
   return make_dense_memory(request);
 }
 
@@ -90,6 +90,15 @@ std::byte* KvPool::base() const { return state_->memory->base(); }
 std::int64_t KvPool::before_bytes() const { return state_->memory->before_bytes(); }
 std::int64_t KvPool::span_bytes() const { return state_->contents.layout().span_bytes(); }
 bool KvPool::sparse() const { return state_->memory->sparse(); }
+
+std::string_view KvPool::note() const { return state_->memory->note(); }
+
+void KvPool::add_stray_reads(std::vector<StrayRead>& reads) const {
+  for (StrayRead read : state_->memory->stray_reads()) {
+    read.half = state_->contents.half();
+    reads.push_back(read);
+  }
+}
 
 bool KvPool::writable(std::int64_t offset, std::int64_t bytes) const {
   const std::span<const ByteRange> ranges = state_->memory->writable();

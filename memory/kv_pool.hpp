@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "contracts/call.hpp"
+#include "memory/stray_read.hpp"
 #include "memory/tensor_source.hpp"
 
 namespace attest {
-
-/// Which of the two pools of a layer.
-enum class PoolHalf { k, v };
 
 /// Which tokens' keys lie in the pool before the call: the decode signature stores the new one
 /// itself.
@@ -33,8 +31,10 @@ struct PoolBytes {
 /// other byte holds poison (memory/poison.hpp). Pools up to 64 MiB are plain memory with a page of
 /// poison on both sides. Larger ones are sparse: address space for the whole pool and
 /// `before_bytes` in front of it (4 GiB, 8 GiB for f32: where a wrapped 32-bit offset lands),
-/// poison mapped read-only everywhere, real memory only under referenced pages. A stray write then
-/// faults.
+/// poison everywhere that nobody can write, real memory only under referenced pages. A stray write
+/// then faults, a stray read of a stretch of poison is logged. ATTEST_KV_MEMORY=eager or dense
+/// takes another kind of memory (memory/pool_memory.hpp), as does a machine that cannot have the
+/// first.
 ///
 /// MLA has one pool: construct PoolHalf::k and read V as the first v_head_dim elements of its rows.
 class KvPool {
@@ -44,8 +44,8 @@ class KvPool {
   ///              honoured, a stride-0 head dimension too (all heads then alias head 0's bytes). A
   ///              view with g times the model's kv heads shows each of them g times. Slots outside
   ///              the view are left out.
-  /// \throws std::system_error when the address space cannot be had; std::invalid_argument for a
-  ///         view that is not one of those two.
+  /// \throws PoolUnavailable when no kind of memory can be had; std::invalid_argument for a view
+  ///         that is not one of those two.
   KvPool(const TensorSource& source, PoolHalf half, const TensorMeta& meta, Stored stored);
   KvPool(KvPool&&) noexcept;
   KvPool& operator=(KvPool&&) noexcept;
@@ -59,6 +59,11 @@ class KvPool {
   /// Whether bytes [offset, offset + bytes) from base() can be written: a store elsewhere in a
   /// sparse pool kills the process, as it may on a device.
   bool writable(std::int64_t offset, std::int64_t bytes) const;
+
+  /// Appends the reads of poison that were noticed so far (lazy memory).
+  void add_stray_reads(std::vector<StrayRead>& reads) const;
+  /// "eager KV memory instead of lazy: ...", or nothing where it is the kind that was wanted.
+  std::string_view note() const;
 
   /// What an engine with memory of its own copies: ascending byte ranges from base(). The bytes of
   /// [0, span_bytes()) outside them repeat background(). Plain memory is one range, margins

@@ -3,11 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "contracts/dtype.hpp"
 #include "memory/poison.hpp"
+#include "memory/stray_read.hpp"
 
 namespace attest {
 
@@ -29,7 +34,23 @@ class PoolMemory {
   virtual bool sparse() const = 0;
   /// What can be written, ascending and disjoint. Dense: everything, both margins included.
   virtual std::span<const ByteRange> writable() const = 0;
+  /// Reads of poison so far, as far as this kind of memory notices them (lazy), in their order; the
+  /// half is left at k.
+  virtual std::vector<StrayRead> stray_reads() const { return {}; }
+  /// Why it is not the memory that was asked for; empty = it is.
+  virtual std::string_view note() const { return ""; }
 };
+
+/// Memory behind pools past largest_dense_pool.
+enum class LargePool {
+  lazy,   ///< poison is mapped when it is first read, by a SIGSEGV handler that keeps a log
+  eager,  ///< all poison is mapped at once: for places where a handler is unwelcome
+  dense,  ///< every byte is real
+};
+std::string_view name(LargePool kind);
+/// What ATTEST_KV_MEMORY says: "lazy" (also when unset), "eager" or "dense". Lazy becomes eager
+/// under ThreadSanitizer. \throws std::invalid_argument for another word
+LargePool large_pool_wanted();
 
 /// What to lay out.
 struct PoolRequest {
@@ -43,8 +64,33 @@ struct PoolRequest {
 /// Plain memory. \throws std::bad_alloc
 std::unique_ptr<PoolMemory> make_dense_memory(const PoolRequest& request);
 
-/// Address space with poison mapped read-only and private memory under the bytes in use (rounded to
-/// 4 KiB). \throws std::system_error naming what was asked and the errno.
-std::unique_ptr<PoolMemory> make_sparse_memory(const PoolRequest& request);
+/// Address space with poison that nobody can write and private memory under the bytes in use
+/// (rounded to 4 KiB). The base lies at the end of a 4 GiB stretch of addresses, so that arithmetic
+/// on its low 32 bits alone always carries. \throws std::system_error naming what was asked, the
+/// errno and the limit of the machine that is behind it.
+std::unique_ptr<PoolMemory> make_sparse_memory(const PoolRequest& request,
+                                               LargePool kind = LargePool::eager);
+
+/// This machine cannot hold the pool in any form; says which forms were tried and why each failed.
+class PoolUnavailable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The memory that is wanted, else the next that can be had: lazy, eager, dense where it fits in
+/// half of the memory that is free; note() then says why. \throws PoolUnavailable
+std::unique_ptr<PoolMemory> make_large_memory(const PoolRequest& request, LargePool wanted);
+
+/// Limits that turn a mapping down.
+struct MemoryLimits {
+  std::int64_t overcommit = 0;       ///< vm.overcommit_memory
+  std::int64_t max_map_count = 0;    ///< vm.max_map_count
+  std::int64_t mappings = 0;         ///< of this process now
+  std::int64_t address_space = -1;   ///< RLIMIT_AS in bytes; -1 = none
+  std::int64_t available_bytes = 0;  ///< MemAvailable
+};
+MemoryLimits memory_limits();
+/// Which of them explains a mapping that failed for lack of memory: one clause, for people.
+std::string likely_limit(const MemoryLimits& limits);
 
 }  // namespace attest

@@ -1,22 +1,20 @@
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <map>
-#include <mutex>
+#include <optional>
 #include <string>
-#include <system_error>
-#include <tuple>
 
+#include "memory/lazy_poison.hpp"
+#include "memory/poison_file.hpp"
 #include "memory/pool_memory.hpp"
 
 namespace attest {
 namespace {
 
 constexpr std::int64_t os_page = 4096;
+constexpr std::uintptr_t four_gib = std::uintptr_t{1} << 32;
+/// Low 32 bits of a base: the second page of any pool lies past the next multiple of 4 GiB.
+constexpr std::uintptr_t high_base = four_gib - os_page;
 constexpr std::int64_t smallest_chunk = std::int64_t{2} << 20;
 constexpr std::int64_t largest_chunk = std::int64_t{64} << 20;
 // vm.max_map_count is 65,530 by default. A pool takes at most max_chunks + 2 * max_ranges mappings,
@@ -26,39 +24,6 @@ constexpr std::size_t max_ranges = 4096;
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
-}
-
-[[noreturn]] void fail(const std::string& what) {
-  const int error = errno;
-  const char* const symbol = strerrorname_np(error);
-  throw std::system_error(error, std::generic_category(),
-                          "sparse KV pool: " + what + ": " + (symbol ? symbol : "?"));
-}
-
-/// A memory file of `chunk` bytes of poison. Kept open and shared by all pools of the process, so
-/// only the first of a kind pays for the filling.
-int poison_file(Dtype dtype, Poison poison, Region region, std::int64_t chunk) {
-  static std::mutex mutex;
-  static std::map<std::tuple<std::uint32_t, std::size_t, std::int64_t>, int> files;
-  const std::uint32_t bits = poison_bits(dtype, poison, region);
-  const std::lock_guard lock(mutex);
-  const auto [at, fresh] = files.try_emplace({bits, size_bytes(dtype), chunk}, -1);
-  if (at->second >= 0) return at->second;
-  const int fd = memfd_create("attest-poison", MFD_CLOEXEC);
-  if (fd < 0) fail("memfd_create of the poison");
-  std::array<std::byte, 65536> block;
-  fill_poison(block, dtype, poison, region);
-  for (std::int64_t done = 0; done < chunk;) {
-    const ssize_t written = write(fd, block.data(), block.size());
-    if (written <= 0) {
-      const int error = errno;
-      close(fd);
-      errno = error;
-      fail("writing " + std::to_string(chunk) + " bytes of poison");
-    }
-    done += written;
-  }
-  return at->second = fd;
 }
 
 /// `in_use` rounded to whole OS pages and merged, closest neighbours first while there are more
@@ -97,20 +62,23 @@ std::vector<ByteRange> writable_ranges(const std::vector<ByteRange>& in_use, std
 
 class SparseMemory final : public PoolMemory {
  public:
-  explicit SparseMemory(const PoolRequest& request)
-      : before_(std::max(std::int64_t{4} << 30, static_cast<std::int64_t>(size_bytes(request.dtype))
+  SparseMemory(const PoolRequest& request, LargePool kind)
+      : kind_(kind),
+        before_(std::max(std::int64_t{4} << 30, static_cast<std::int64_t>(size_bytes(request.dtype))
                                                     << 31)),
         span_(round_up(request.span_bytes, os_page)),
-        chunk_(chunk_for(before_ + span_)),
+        chunk_(kind == LargePool::lazy ? smallest_chunk : chunk_for(before_ + span_)),
         writable_(writable_ranges(request.in_use, request.span_bytes)) {
-    // One chunk of unreadable address space stays behind the pool.
-    reserved_ = before_ + span_ + chunk_;
+    // One chunk of unreadable address space stays behind the pool, and room to choose the base.
+    reserved_ = before_ + span_ + chunk_ + four_gib;
     void* const at = mmap(nullptr, static_cast<std::size_t>(reserved_), PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
-      fail("reserving " + std::to_string(reserved_) + " bytes of address space");
+      fail_pool("reserving " + std::to_string(reserved_) + " bytes of address space");
     }
     reservation_ = static_cast<std::byte*>(at);
+    const auto lowest = reinterpret_cast<std::uintptr_t>(reservation_ + before_);
+    base_ = reservation_ + before_ + ((high_base - lowest) & (four_gib - 1));
     try {
       map_all(request);
     } catch (...) {
@@ -122,11 +90,14 @@ class SparseMemory final : public PoolMemory {
   SparseMemory(const SparseMemory&) = delete;
   SparseMemory& operator=(const SparseMemory&) = delete;
 
-  std::byte* base() const override { return reservation_ + before_; }
+  std::byte* base() const override { return base_; }
   std::int64_t before_bytes() const override { return before_; }
   std::int64_t after_bytes() const override { return 0; }
   bool sparse() const override { return true; }
   std::span<const ByteRange> writable() const override { return writable_; }
+  std::vector<StrayRead> stray_reads() const override {
+    return lazy_ ? lazy_->log() : std::vector<StrayRead>{};
+  }
 
  private:
   static std::int64_t chunk_for(std::int64_t bytes) {
@@ -138,9 +109,9 @@ class SparseMemory final : public PoolMemory {
   void map_all(const PoolRequest& request) {
     const int in_front = poison_file(request.dtype, request.poison, Region::before_base, chunk_);
     const int inside = poison_file(request.dtype, request.poison, Region::unreferenced, chunk_);
-    for (std::int64_t at = -before_; at < 0; at += chunk_) map(in_front, {at, at + chunk_}, false);
-    for (std::int64_t at = 0; at < span_; at += chunk_) {
-      map(inside, {at, std::min(at + chunk_, span_)}, false);
+    for (std::int64_t at = -before_; at < span_ && kind_ == LargePool::eager; at += chunk_) {
+      const std::int64_t end = std::min(at + chunk_, at < 0 ? at + chunk_ : span_);
+      map(at < 0 ? in_front : inside, {at, end}, false);
     }
     // A private mapping of the same poison: pages become real when they are written, and whatever
     // of them is not written still holds the poison.
@@ -151,6 +122,9 @@ class SparseMemory final : public PoolMemory {
         at = end;
       }
     }
+    if (kind_ == LargePool::lazy) {
+      lazy_.emplace(base_, before_, span_, writable_, LazyPoison::Files{in_front, inside, chunk_});
+    }
   }
 
   void map(int fd, const ByteRange& range, bool writable) {
@@ -160,26 +134,28 @@ class SparseMemory final : public PoolMemory {
              writable ? PROT_READ | PROT_WRITE : PROT_READ,
              (writable ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED) | MAP_FIXED, fd, in_chunk);
     if (at == MAP_FAILED) {
-      fail("mapping bytes [" + std::to_string(range.begin) + ", " + std::to_string(range.end) +
-           ") of " + std::to_string(span_) + (writable ? " as memory" : " as poison") +
-           " (vm.max_map_count limits mappings)");
+      fail_pool("mapping bytes [" + std::to_string(range.begin) + ", " + std::to_string(range.end) +
+                ") of " + std::to_string(span_) + (writable ? " as memory" : " as poison"));
     }
   }
 
   void release() { munmap(reservation_, static_cast<std::size_t>(reserved_)); }
 
+  LargePool kind_;
   std::int64_t before_;
   std::int64_t span_;
   std::int64_t chunk_;
   std::vector<ByteRange> writable_;
   std::int64_t reserved_ = 0;
   std::byte* reservation_ = nullptr;
+  std::byte* base_ = nullptr;
+  std::optional<LazyPoison> lazy_;
 };
 
 }  // namespace
 
-std::unique_ptr<PoolMemory> make_sparse_memory(const PoolRequest& request) {
-  return std::make_unique<SparseMemory>(request);
+std::unique_ptr<PoolMemory> make_sparse_memory(const PoolRequest& request, LargePool kind) {
+  return std::make_unique<SparseMemory>(request, kind);
 }
 
 }  // namespace attest

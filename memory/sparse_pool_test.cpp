@@ -206,7 +206,7 @@ TEST(SparsePool, SaysWhatItCouldNotReserve) {
     make_sparse_memory(request);
     FAIL() << "reserved 2^48 bytes";
   } catch (const std::system_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("sparse KV pool: reserving 281479"));
+    EXPECT_THAT(error.what(), HasSubstr("sparse KV pool: reserving 28148"));
     EXPECT_THAT(error.what(), HasSubstr("bytes of address space: ENOMEM"));
     EXPECT_EQ(error.code().value(), ENOMEM);
   }

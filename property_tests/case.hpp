@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "backends/backend.hpp"
+#include "contracts/address_interval.hpp"
 #include "contracts/call.hpp"
 #include "contracts/problem.hpp"
 #include "contracts/signatures.hpp"
@@ -23,6 +24,8 @@ struct Case {
   PoisonPlan poison;
   std::string fault;         ///< named metadata fault put into the lowered call; empty = none
   std::optional<Call> call;  ///< explicit call instead of the lowering
+  /// The offset boundary a large-KV case is there to reach: a call that does not is untrusted.
+  std::optional<Crossing> aim;
   std::string origin;        ///< "--seed 1 --case 42" or a fixture path: how a person gets it again
 };
 

@@ -51,8 +51,10 @@ CheckedCall check_call(const CapturedCall& captured) {
                       .file_version = captured.file_version,
                       .label = captured.expected,
                       .check = check_captured(captured),
-                      .comparison = {}};
+                      .comparison = {},
+                      .addresses = {}};
   checked.comparison = compare_label(captured, checked.check);
+  if (captured.call) checked.addresses = address_intervals(*captured.call);
   return checked;
 }
 
@@ -106,6 +108,10 @@ void CheckSummary::add(const CheckedCall& call) {
   }
   for (const std::string& thread : threads) ++wrong_by_thread[thread];
   for (const std::string& rule : others) ++found_by_rule[rule];
+  for (const AddressInterval& interval : call.addresses) {
+    AddressInterval& most = farthest.try_emplace(interval.operand, interval).first->second;
+    if (interval.end_byte() > most.end_byte()) most = interval;
+  }
   agreeing += call.comparison.outcome == LabelOutcome::agree ? 1 : 0;
   if (call.comparison.outcome == LabelOutcome::disagree) differing.push_back(call);
   if (call.comparison.outcome == LabelOutcome::unsure) {

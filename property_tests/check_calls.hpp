@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "contracts/address_interval.hpp"
 #include "fixtures/captured.hpp"
 #include "fixtures/captured_check.hpp"
 #include "fixtures/labels.hpp"
@@ -31,6 +32,7 @@ struct CheckedCall {
   std::vector<std::string> label;
   CapturedCheck check;
   LabelComparison comparison;
+  std::vector<AddressInterval> addresses;  ///< what the call makes its kernel touch
 
   CallOutcome outcome() const;
 };
@@ -55,6 +57,8 @@ struct CheckSummary {
   std::map<std::string, std::int64_t> found_by_rule;  ///< calls a slow or policy rule fired on
   /// Calls by the public bug that their rules came from: the first thread of each rule's source.
   std::map<std::string, std::int64_t> wrong_by_thread;
+  /// By operand, the interval that reaches farthest.
+  std::map<std::string, AddressInterval> farthest;
   std::int64_t agreeing = 0;
   std::vector<CheckedCall> differing;
   std::vector<CheckedCall> doubtful;  ///< labelled only "unsure" or "perf"

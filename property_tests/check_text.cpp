@@ -56,6 +56,32 @@ std::string rule_table(const std::map<std::string, std::int64_t>& calls_by_rule)
   return table.str();
 }
 
+/// Empty where every operand of the call ends below 2^31 bytes.
+std::string address_lines(const CheckedCall& call) {
+  std::string text;
+  for (const AddressInterval& interval : call.addresses) {
+    const bool plain = interval.first >= 0 && side_of(interval, {}) == Side::below;
+    if (!plain) text += "  touches  " + to_string(interval) + "\n";
+  }
+  return text;
+}
+
+std::string farthest_table(const CheckSummary& summary) {
+  if (summary.farthest.empty()) return "";
+  using enum TextTable::Align;
+  std::vector<TextTable::Column> columns = {{"farthest offset", left}, {"end byte", right}};
+  for (const Boundary& boundary : all_boundaries()) columns.push_back({name(boundary), left});
+  TextTable table(std::move(columns));
+  for (const auto& [operand, interval] : summary.farthest) {
+    std::vector<std::string> cells = {operand, grouped(interval.end_byte())};
+    for (const Boundary& boundary : all_boundaries()) {
+      cells.emplace_back(name(side_of(interval, boundary)));
+    }
+    table.add(std::move(cells));
+  }
+  return "\n" + table.str();
+}
+
 std::string thread_lines(const CheckSummary& summary) {
   std::string text;
   for (const auto& [thread, calls] : by_count(summary.wrong_by_thread)) {
@@ -100,6 +126,7 @@ std::string checked_call_text(const CheckedCall& call, const Console& console) {
     if (finding.more > 0) text += " (and " + counted(finding.more, "more place") + ")";
     text += "\n";
   }
+  text += address_lines(call);
   if (call.comparison.outcome == LabelOutcome::disagree)
     text += "  label differs: " + call.comparison.reason + "\n";
   return text;
@@ -117,6 +144,7 @@ std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
     text += "\nWrong calls by the rule they break:\n" + rule_table(summary.wrong_by_rule);
     text += thread_lines(summary);
   }
+  text += farthest_table(summary);
   text += "\n" + counted(total.calls, "call") + ": " + std::to_string(total.ok + total.wrong) +
           " judged, " + std::to_string(total.wrong) + " wrong, " +
           std::to_string(total.not_recorded) + " without recorded values, " +
@@ -157,6 +185,7 @@ std::string checked_call_json(const CheckedCall& call) {
                {"reason", call.check.reason},
                {"findings", Json::array()},
                {"missing", call.check.missing},
+               {"addresses", Json::array()},
                {"label", call.label},
                {"comparison", name(call.comparison.outcome)},
                {"comparison_reason", call.comparison.reason}};
@@ -167,6 +196,14 @@ std::string checked_call_json(const CheckedCall& call) {
                                 {"got", finding.got},
                                 {"expected", finding.expected},
                                 {"more", finding.more}});
+  }
+  for (const AddressInterval& interval : call.addresses) {
+    json["addresses"].push_back({{"operand", interval.operand},
+                                 {"element_bytes", interval.element_bytes},
+                                 {"first_byte", interval.first_byte()},
+                                 {"end_byte", interval.end_byte()},
+                                 {"first_element", interval.first},
+                                 {"end_element", interval.end}});
   }
   return dumped(json);
 }

@@ -122,6 +122,11 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
   const SlotMap slots = make_slot_map(c.problem);
   const auto call = call_to_launch(c, slots, backend, judgement);
   if (!call) return;
+  if (c.aim) {
+    if (auto why = not_reached(*c.aim, *call)) {
+      return say(judgement, Verdict::untrusted, *std::move(why));
+    }
+  }
   // The rules come first: a call can be judged as a call where its kernel cannot run.
   if (!rules_allow(*call, c.problem, slots, backend, options.rules, judgement)) return;
   if (const Answer available = backend.available(); !available) {
