@@ -12,6 +12,7 @@
 #include "contracts/capabilities.hpp"
 #include "contracts/numerics_profile.hpp"
 #include "contracts/output.hpp"
+#include "memory/stray_read.hpp"
 #include "memory/tensor_source.hpp"
 
 namespace attest {
@@ -47,6 +48,7 @@ struct RunResult {
   std::string engine;  ///< "cpu", "native", "gfx950 (rocjitsu 0.3, emulated)"
   std::map<std::string, std::int64_t> counters;  ///< "kv_bytes", "tile_loads", ...
   std::vector<std::string> lints;                ///< suspicious but not wrong
+  std::vector<StrayRead> stray_reads;            ///< of poison in K and V, where the memory notices
   std::vector<std::string>
       damage;  ///< bytes changed outside the declared output: guards, pool, inputs
 };

@@ -9,6 +9,7 @@
 #include "backends/amx/amx_backend.hpp"
 #include "backends/faulty/amx_faults.hpp"
 #include "backends/faulty/faults.hpp"
+#include "backends/faulty/wrap_faults.hpp"
 #include "backends/hip/hip_backend.hpp"
 #include "backends/hip/planted_faults.hpp"
 #include "backends/scalar/scalar_backend.hpp"
@@ -60,6 +61,7 @@ std::vector<const Backend*> list_of_all() {
   for (const hip::HipBackend& backend : on_hip) list.push_back(&backend);
   for (const ScalarBackend& faulty : faulty_backends()) list.push_back(&faulty);
   for (const Backend* faulty : faulty_amx_backends()) list.push_back(faulty);
+  for (const Backend* wraps : wrap_fault_backends()) list.push_back(wraps);
   static const auto faulty_on_hip = hip::faulty_hip_backends();
   for (const auto& faulty : faulty_on_hip) list.push_back(faulty.get());
   return list;

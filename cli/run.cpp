@@ -14,6 +14,7 @@
 #include "cli/interrupt.hpp"
 #include "contracts/verdict.hpp"
 #include "property_tests/in_flight.hpp"
+#include "property_tests/lattice_screen.hpp"
 #include "property_tests/metadata_faults.hpp"
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/explain.hpp"
@@ -26,8 +27,8 @@ namespace {
 
 struct Options {
   RunPlan plan;
-  std::string backend, shard = "1/1", rules = "enforce", recipe, device = "0", record, junit;
-  std::optional<std::int64_t> one_case;
+  std::string backend, shard = "1/1", rules, profile = "generated", memory, recipe, device = "0", record, junit;
+  std::optional<std::int64_t> cases, one_case;
   double budget = 0, time_limit = 60, shrink_time = 10;
   bool json = false, verbose = false, quiet = false, expect_caught = false;
   std::vector<std::string> arguments;
@@ -38,7 +39,17 @@ void finish_plan(Options& options) {
   plan.backends = backends_to_run(options.backend);
   plan.all_must_run = !options.backend.empty();
   plan.shard = parse_shard(options.shard);
+  plan.profile = profile_from_name(options.profile).value();
+  // The lattice has calls that a policy speaks against; what it asks is what the kernel computes.
+  const bool lattice = plan.profile == Profile::large_kv;
+  if (options.rules.empty()) options.rules = lattice ? "report" : "enforce";
   plan.rules = rules_modes().at(options.rules);
+  if (plan.profile != Profile::generated) plan.count = std::int64_t{1} << 20;  // all there are
+  if (options.cases) plan.count = *options.cases;
+  if (!options.memory.empty()) {
+    plan.memory = bytes_from_text(options.memory).value();
+    ::setenv("ATTEST_KV_MEMORY", "dense", 1);  // of workers too
+  }
   plan.budget = milliseconds_of(options.budget);
   plan.time_limit = milliseconds_of(options.time_limit);
   plan.shrink_budget = milliseconds_of(options.shrink_time);
@@ -125,10 +136,12 @@ Ending run(Options& options) {
   std::optional<RunRecorder> recorder;
   if (record) observers.push_back(&recorder.emplace(*record));
   if (!options.junit.empty()) observers.push_back(&junit);
+  LatticeScreen lattice;
+  if (options.plan.profile == Profile::large_kv) observers.push_back(&lattice);
 
   out.print(opening(options));
   const RunSummary summary = run_cases(options.plan, observers);
-  out.print(run_summary_text(summary, out));
+  out.print(run_summary_text(summary, out) + lattice.text());
   int code = summary.interrupted ? exit_interrupted : exit_code(summary.tallies);
   if (!summary.interrupted && options.expect_caught) code = caught_code(summary, out);
   if (lacks(engines_not_run(required_engines(), summary.tallies), err) && code == 0) {
@@ -147,9 +160,27 @@ void add_selection(CLI::App& command, Options& options) {
                   "Backends by name or prefix, comma-separated; what is named must run. "
                   "Default: every honest backend that can run here")
       ->type_name("SELECTOR");
+  command
+      .add_option("--profile", options.profile,
+                  "generated: cases of a seed; large-kv: the boundaries of 32-bit offsets, with "
+                  "--rules=report; long-context: 128k to 1M keys")
+      ->check([](const std::string& text) {
+        return profile_from_name(text) ? ""
+                                       : text + " is none of generated, large-kv, long-context";
+      })
+      ->capture_default_str();
+  command
+      .add_option(
+          "--memory", options.memory,
+          "Of large-kv: real memory for K and V together, as 20GiB; cells that need more are "
+          "left out. Default: sparse pools, which take none")
+      ->type_name("BYTES")
+      ->check([](const std::string& text) {
+        return bytes_from_text(text) ? "" : text + " is no size such as 800MiB or 20GiB";
+      });
   command.add_option("--seed", plan.seed, "Of the case stream")->capture_default_str();
   CLI::Option* cases =
-      command.add_option("--cases", plan.count, "Cases per backend")->capture_default_str();
+      command.add_option("--cases", options.cases, "Cases per backend; 200, or all of a profile");
   CLI::Option* first =
       command.add_option("--first", plan.first, "Index of the first one")->capture_default_str();
   command.add_option("--case", options.one_case, "Only this one")->excludes(cases)->excludes(first);
@@ -159,8 +190,7 @@ void add_selection(CLI::App& command, Options& options) {
   command
       .add_option("--rules", options.rules,
                   "enforce: a broken rule rejects; report: listed, and the kernel runs; off")
-      ->check(CLI::IsMember(rules_modes()))
-      ->capture_default_str();
+      ->check(CLI::IsMember(rules_modes()));
   command.add_option("--fault", plan.fault,
                      "Put this mistake into every call (attest explain faults lists them)");
   command.add_option("--max-kv", plan.max_kv, "Longest KV of a case")

@@ -14,6 +14,14 @@
 namespace attest {
 namespace {
 
+#if defined(__SANITIZE_THREAD__)  // g++
+constexpr bool under_thread_sanitizer = true;
+#elif defined(__has_feature)
+constexpr bool under_thread_sanitizer = __has_feature(thread_sanitizer);
+#else
+constexpr bool under_thread_sanitizer = false;
+#endif
+
 std::int64_t number_in(const char* path) {
   std::ifstream file(path);
   std::int64_t number = 0;
@@ -85,12 +93,8 @@ std::string_view name(LargePool kind) {
 LargePool large_pool_wanted() {
   const char* const text = std::getenv("ATTEST_KV_MEMORY");
   const std::string_view word = text != nullptr ? text : "";
-#if defined(__SANITIZE_THREAD__)
-  // It delays signals until a call of its own.
-  constexpr LargePool usual = LargePool::eager;
-#else
-  constexpr LargePool usual = LargePool::lazy;
-#endif
+  // ThreadSanitizer delays signals until a call of its own.
+  constexpr LargePool usual = under_thread_sanitizer ? LargePool::eager : LargePool::lazy;
   if (word.empty() || word == name(LargePool::lazy)) return usual;
   for (const LargePool kind : {LargePool::eager, LargePool::dense}) {
     if (word == name(kind)) return kind;

@@ -168,7 +168,8 @@ void with_little_address_space(std::int64_t bytes, Check&& check) {
   std::exit(testing::Test::HasFailure() ? 1 : 0);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need the addresses
+// A sanitizer needs terabytes of addresses for itself.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__has_feature)
 TEST(LargeMemoryDeathTest, FallsBackToDenseMemoryAndSaysWhy) {
   const auto check = [] {
     const auto memory = make_large_memory(request_of(100 << 20), LargePool::lazy);

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "property_tests/generators.hpp"
+#include "property_tests/case_stream.hpp"
 #include "property_tests/report/numbers.hpp"
 #include "property_tests/run_devices.hpp"
 #include "property_tests/save_failure.hpp"
@@ -12,24 +12,8 @@
 namespace attest {
 namespace {
 
-/// How a person gets this case of the stream again.
-std::string origin_of(const RunPlan& plan, std::int64_t index, int device) {
-  const RunPlan defaults;
-  std::string text = "--seed " + std::to_string(plan.seed) + " --case " + std::to_string(index);
-  if (plan.max_kv != defaults.max_kv) text += " --max-kv " + std::to_string(plan.max_kv);
-  if (plan.max_requests != defaults.max_requests) {
-    text += " --max-requests " + std::to_string(plan.max_requests);
-  }
-  if (plan.recipe) text += " --recipe " + std::string(name(*plan.recipe));
-  if (!plan.run.form.empty()) text += " --form " + plan.run.form;
-  if (plan.run.kv_splits > 0) text += " --kv-splits " + std::to_string(plan.run.kv_splits);
-  if (!plan.run.graph.empty()) text += " --graph " + plan.run.graph;
-  if (device != 0) text += " --device " + std::to_string(device);
-  return text;
-}
-
 int jobs_for(const RunPlan& plan, const Backend& backend, std::size_t cases) {
-  int jobs = plan.jobs;
+  int jobs = plan.memory > 0 ? 1 : plan.jobs;  // the memory is for one case
   if (jobs <= 0) {
     jobs = backend.capabilities().isolate
                ? static_cast<int>(devices_of(plan, backend).size())
@@ -46,7 +30,7 @@ BackendRun::BackendRun(const RunPlan& plan, const Backend& backend,
       backend_(backend),
       observers_(std::move(observers)),
       deadline_(deadline),
-      cases_(cases_of(plan)),
+      cases_(cases_of(plan, backend)),
       devices_(devices_of(plan, backend)),
       jobs_(jobs_for(plan, backend, cases_.size())) {
   tally_.backend = backend.name();
@@ -94,19 +78,12 @@ std::optional<std::int64_t> BackendRun::take() {
 }
 
 void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
-  const Capabilities& capabilities = backend_.capabilities();
-  Case c = generate(plan_.seed, static_cast<std::uint64_t>(index),
-                    {.signature = capabilities.signature,
-                     .capabilities = &capabilities,
-                     .max_kv = plan_.max_kv,
-                     .max_requests = plan_.max_requests,
-                     .recipe = plan_.recipe});
   const int device = devices_[static_cast<std::size_t>(index) % devices_.size()];
-  c.origin = origin_of(plan_, index, device);
-  c.fault = plan_.fault;
+  StreamCase made = case_at(plan_, backend_, index, device);
+  const Case& c = made.c;
   JudgeOptions options;
   options.rules = plan_.rules;
-  options.run = plan_.run;
+  options.run = made.run;
   options.run.device = device;
   options.program = plan_.program;
   options.time_limit = plan_.time_limit;
@@ -117,11 +94,11 @@ void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
     if (closed_) return;
     for (RunObserver* observer : observers_) observer->launches(repro);
   };
-  CaseResult result{.name = "case " + std::to_string(index),
+  CaseResult result{.name = made.name,
                     .index = index,
                     .seed = plan_.seed,
                     .problem = in_words(c),
-                    .features = features_of(c),
+                    .features = made.features,
                     .judgement = judge(c, backend_, options)};
   if (!is_failure(result.judgement.verdict)) return deliver(result);
   try {
@@ -140,10 +117,12 @@ void BackendRun::look_closer(CaseResult& result, const Case& c, const JudgeOptio
     if (saved_ >= plan_.max_saved || stopping()) return;
     ++saved_;
   }
-  const Case best = shrink_failure(result, c, backend_, options,
-                                   {.budget = plan_.shrink_budget,
-                                    .max_trials = plan_.max_trials,
-                                    .stop = [this] { return stopping(); }});
+  // An explicit call is as small as it is meant to be.
+  const Case best = c.call ? c
+                           : shrink_failure(result, c, backend_, options,
+                                            {.budget = plan_.shrink_budget,
+                                             .max_trials = plan_.max_trials,
+                                             .stop = [this] { return stopping(); }});
   save_failure(result, best, backend_, plan_.out);
 }
 
@@ -181,6 +160,11 @@ void BackendRun::unavailable(std::string reason) {
   } else {
     tally_.note = "unavailable: " + std::move(reason);
   }
+}
+
+void BackendRun::has_no_case(std::string why) {
+  const std::lock_guard lock(mutex_);
+  tally_.note = "not judged: " + std::move(why);
 }
 
 std::string BackendRun::why_not_all() const {

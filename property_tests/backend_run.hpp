@@ -32,6 +32,8 @@ class BackendRun {
   bool wait();
   /// Counts as one unavailable case instead of running.
   void unavailable(std::string reason);
+  /// Has nothing to run; `why` becomes the note.
+  void has_no_case(std::string why);
   /// The sums. No observer hears of anything after this.
   BackendTally close();
   std::exception_ptr error() const;

@@ -26,7 +26,9 @@ struct Case {
   std::optional<Call> call;  ///< explicit call instead of the lowering
   /// The offset boundary a large-KV case is there to reach: a call that does not is untrusted.
   std::optional<Crossing> aim;
-  std::string origin;        ///< "--seed 1 --case 42" or a fixture path: how a person gets it again
+  /// 0: every row is compared. Else only so many (long_context.hpp), where the reference is dear.
+  std::int64_t sampled_rows = 0;
+  std::string origin;  ///< "--seed 1 --case 42" or a fixture path: how a person gets it again
 };
 
 /// The call to launch: the explicit one, or lower() with the fault applied.

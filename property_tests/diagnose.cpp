@@ -7,6 +7,7 @@
 
 #include "contracts/signatures.hpp"
 #include "memory/poison.hpp"
+#include "property_tests/wrapped_offset.hpp"
 #include "reference/attention.hpp"
 #include "reference/compare.hpp"
 
@@ -132,6 +133,22 @@ std::optional<std::string> poison_in_output(const Failure& failure) {
   return std::nullopt;
 }
 
+/// A wrap that leads to live pages of others gives finite numbers: those of another meaning.
+std::optional<std::string> wrap_that_fits(const Failure& failure, const WrappedOffsets& wraps,
+                                          const std::vector<std::int64_t>& rows) {
+  // Past 2^32 a signed and an unsigned offset wrap to the same place: the last boundary crossed is
+  // named.
+  std::vector<WrappedOffsets::Wrap> all(WrappedOffsets::all_wraps().begin(),
+                                        WrappedOffsets::all_wraps().end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.bits > b.bits; });
+  for (const WrappedOffsets::Wrap& wrap : all) {
+    std::optional<Attended> meaning = wraps.meaning(failure.meaning, wrap);
+    if (meaning && fit(failure, *std::move(meaning), rows)) return wraps.in_words(wrap);
+  }
+  return wraps.explain_zeros(failure.got, failure.meaning);
+}
+
 struct Best {
   const Hypothesis* hypothesis = nullptr;
   double worst = 0;
@@ -175,6 +192,11 @@ std::string diagnose(const Failure& failure) {
   }
   const std::string also = metadata ? "; the metadata differs from the truth: " + *metadata : "";
   if (const auto unwritten = unwritten_row(failure)) return *unwritten + also;
+  const WrappedOffsets wraps(failure.call, failure.source);
+  if (const auto wrapped = wraps.explain(failure.stray_reads)) return *wrapped + also;
+  if (!rows.empty()) {
+    if (const auto wrapped = wrap_that_fits(failure, wraps, rows)) return *wrapped + also;
+  }
   if (const auto poison = poison_in_output(failure)) return *poison + also;
   const Best best = rows.empty() ? Best{} : best_hypothesis(failure, hypotheses, rows);
   if (best.hypothesis != nullptr) {

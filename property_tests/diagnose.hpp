@@ -9,6 +9,7 @@
 #include "contracts/call.hpp"
 #include "contracts/numerics_profile.hpp"
 #include "contracts/output.hpp"
+#include "memory/stray_read.hpp"
 #include "memory/tensor_source.hpp"
 #include "reference/compare.hpp"
 
@@ -34,6 +35,7 @@ struct Failure {
   const Output& got;
   const NumericsProfile& profile;
   const std::vector<OracleResult>& oracles;  ///< all of them
+  std::vector<StrayRead> stray_reads = {};   ///< of poison, where the pool noticed
 };
 
 /// One sentence: which known mistake computes this output within the hard bound, else

@@ -74,7 +74,14 @@ bool is_caught(const Backend& backend, std::uint64_t index, Judgement& judgement
 
 class FaultyKernels : public EveryBackend {};
 
-INSTANTIATE_TEST_SUITE_P(, FaultyKernels, testing::ValuesIn(names_of("faulty")), test_name_of);
+/// Offsets that wrap have a cell of the boundary lattice each: large_kv_test.cpp.
+std::vector<std::string> shown_by_generated_cases() {
+  std::vector<std::string> names = names_of("faulty");
+  std::erase_if(names, [](const std::string& name) { return name.starts_with("faulty-wrap-"); });
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(, FaultyKernels, testing::ValuesIn(shown_by_generated_cases()),
+                         test_name_of);
 
 TEST_P(FaultyKernels, AreCaughtByAGeneratedCase) {
   for (const auto& [part, where] : elsewhere) {

@@ -9,6 +9,7 @@
 #include "property_tests/isolated_backend.hpp"
 #include "property_tests/launch_limits.hpp"
 #include "property_tests/launch_pair.hpp"
+#include "property_tests/long_context.hpp"
 #include "property_tests/null_oracles.hpp"
 
 namespace attest {
@@ -70,9 +71,27 @@ void copy_account(const RunResult& result, Judgement& judgement) {
   judgement.lints = result.lints;
 }
 
+/// Leaves a value to compare to as many rows as the case says, and says which.
+std::vector<std::int64_t> sample(const Case& c, Attended& meaning, Judgement& judgement) {
+  const auto count = static_cast<std::int64_t>(meaning.rows.size());
+  if (c.sampled_rows <= 0 || count <= c.sampled_rows) return {};
+  const std::vector<std::int64_t> rows = sampled_rows(count, c.sampled_rows, c.seed);
+  for (std::int64_t row = 0; row < count; ++row) {
+    if (std::binary_search(rows.begin(), rows.end(), row)) continue;
+    AttendedRow& left_out = meaning.rows[static_cast<std::size_t>(row)];
+    if (left_out.expect == RowExpectation::value) left_out.expect = RowExpectation::any;
+  }
+  for (const std::int64_t row : rows) {
+    judgement.sampled += (judgement.sampled.empty() ? "rows " : ", ") + std::to_string(row);
+  }
+  judgement.sampled += " of " + std::to_string(count) + " compared";
+  return rows;
+}
+
 Expected expectation(const Attended& meaning, const TensorSource& source, const Backend& backend,
-                     const JudgeOptions& options) {
+                     const JudgeOptions& options, std::vector<std::int64_t> only_rows) {
   ReferenceOptions reference;
+  reference.only_rows = std::move(only_rows);
   reference.threads = options.reference_threads;
   reference.round_scaled_q = backend.profile().q_scaled_in_input_dtype;
   return reference_attention(meaning, source, reference);
@@ -110,8 +129,8 @@ void weigh(const Call& call, const TensorSource& source, const Attended& meaning
   }
   say(judgement, Verdict::mismatch, failed->oracle + ": " + failed->detail);
   if (!options.diagnose) return;
-  judgement.diagnosis =
-      diagnose({call, source, meaning, got, backend.profile(), judgement.oracles});
+  judgement.diagnosis = diagnose({call, source, meaning, got, backend.profile(), judgement.oracles,
+                                  launched.finished().stray_reads});
 }
 
 void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
@@ -138,7 +157,8 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
   }
 
   const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
-  const Attended meaning = attended(c.problem);
+  Attended meaning = attended(c.problem);
+  const std::vector<std::int64_t> only_rows = sample(c, meaning, judgement);
   if (options.before_launch) options.before_launch(judgement.repro);
   std::optional<IsolatedBackend> isolated;
   if (backend.capabilities().isolate) {
@@ -148,7 +168,7 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
       launch(c, *call, source, meaning, isolated ? *isolated : backend, options);
   if (launched.result) copy_account(*launched.result, judgement);
   if (launched.ended) return say(judgement, *launched.ended, launched.reason);
-  const Expected expected = expectation(meaning, source, backend, options);
+  const Expected expected = expectation(meaning, source, backend, options, only_rows);
   weigh(*call, source, meaning, expected, launched, backend, options, judgement);
 }
 

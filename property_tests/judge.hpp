@@ -47,6 +47,7 @@ struct Judgement {
   std::string backend, engine, form;
   std::map<std::string, std::int64_t> counters;
   std::vector<std::string> lints;
+  std::string sampled;          ///< "rows 0, 15, ... of 64 compared"; empty = all
   double worst_over_bound = 0;  ///< largest hard error / bound
   double worst_z = 0;
   double seconds = 0;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "memory/pool_memory.hpp"
 #include "property_tests/isolated_backend.hpp"
 
 namespace attest {
@@ -21,6 +22,10 @@ Launched launch_once(const Call& call, const TensorSource& source, const Backend
     throw;
   } catch (const std::system_error&) {
     throw;  // the harness's own machine: address space, files
+  } catch (const PoolUnavailable& error) {
+    launched.ended = Verdict::unavailable;
+    launched.reason = error.what();
+    return launched;
   } catch (const WorkerHung& error) {
     launched.ended = Verdict::hung;
     launched.reason = error.what();

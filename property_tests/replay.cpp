@@ -78,19 +78,19 @@ std::string unexpected(const Judgement& judgement, const Expectation& expectatio
   return "";
 }
 
-struct Side {
+struct FixtureSide {
   bool with_fault;
   const Expectation* expectation;
 };
 
-std::vector<Side> sides_of(const Fixture& fixture) {
-  std::vector<Side> sides;
+std::vector<FixtureSide> sides_of(const Fixture& fixture) {
+  std::vector<FixtureSide> sides;
   if (fixture.faulty) sides.push_back({true, &*fixture.faulty});
   sides.push_back({false, &fixture.fixed});
   return sides;
 }
 
-std::string side_name(const Fixture& fixture, const Side& side) {
+std::string side_name(const Fixture& fixture, const FixtureSide& side) {
   if (!fixture.faulty) return "";
   return side.with_fault ? "with the fault" : "without the fault";
 }
@@ -99,8 +99,8 @@ std::string title_of(const Fixture& fixture) {
   return fixture.name + (fixture.evidence == Evidence::modelled ? " (modelled)" : "");
 }
 
-CaseResult judge_side(const Fixture& fixture, const Case& c, const Side& side, RulesMode mode,
-                      const Backend& backend, const ReplayPlan& plan) {
+CaseResult judge_side(const Fixture& fixture, const Case& c, const FixtureSide& side,
+                      RulesMode mode, const Backend& backend, const ReplayPlan& plan) {
   InFlight in_flight("");
   JudgeOptions options;
   options.rules = mode;
@@ -155,8 +155,9 @@ CaseResult without_backend(const Fixture& fixture, const ReplayPlan& plan) {
   return result;
 }
 
-void judge_on_backends(const Fixture& fixture, const Side& side, const std::filesystem::path& file,
-                       const ReplayPlan& plan, const std::function<void(const CaseResult&)>& each) {
+void judge_on_backends(const Fixture& fixture, const FixtureSide& side,
+                       const std::filesystem::path& file, const ReplayPlan& plan,
+                       const std::function<void(const CaseResult&)>& each) {
   std::vector<RulesMode> modes = {RulesMode::enforce, RulesMode::report};
   if (plan.rules) modes = {*plan.rules};
   Case c = case_of(fixture, side.with_fault);
@@ -201,7 +202,7 @@ void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
   std::vector<Fixture> steps = earlier_steps(fixture);
   steps.push_back(fixture);
   for (const Fixture& step : steps) {
-    for (const Side& side : sides_of(step)) judge_on_backends(step, side, file, plan, each);
+    for (const FixtureSide& side : sides_of(step)) judge_on_backends(step, side, file, plan, each);
   }
 }
 

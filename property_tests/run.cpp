@@ -1,9 +1,12 @@
 #include "property_tests/run.hpp"
 
+#include <array>
+#include <charconv>
 #include <memory>
 #include <stdexcept>
 
 #include "property_tests/backend_run.hpp"
+#include "property_tests/case_stream.hpp"
 #include "property_tests/run_devices.hpp"
 
 namespace attest {
@@ -45,6 +48,44 @@ void run_one(const std::shared_ptr<BackendRun>& run, const Backend& backend,
 }
 
 }  // namespace
+
+std::optional<std::int64_t> bytes_from_text(std::string_view text) {
+  struct Unit {
+    std::string_view word;
+    int shift;
+  };
+  static constexpr std::array units = {Unit{"GiB", 30}, Unit{"MiB", 20}, Unit{"KiB", 10},
+                                       Unit{"", 0}};
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || count <= 0 || count > std::int64_t{1} << 45) return std::nullopt;
+  for (const Unit& unit : units) {
+    if (std::string_view(stop, static_cast<std::size_t>(end - stop)) != unit.word) continue;
+    if (count > (std::int64_t{1} << 45) >> unit.shift) return std::nullopt;
+    return count << unit.shift;
+  }
+  return std::nullopt;
+}
+
+std::string_view name(Profile profile) {
+  switch (profile) {
+    case Profile::generated:
+      return "generated";
+    case Profile::large_kv:
+      return "large-kv";
+    case Profile::long_context:
+      return "long-context";
+  }
+  return "";
+}
+
+std::optional<Profile> profile_from_name(std::string_view text) {
+  for (const Profile profile : {Profile::generated, Profile::large_kv, Profile::long_context}) {
+    if (text == name(profile)) return profile;
+  }
+  return std::nullopt;
+}
 
 Shard parse_shard(std::string_view text) {
   const std::string copy(text);
@@ -88,7 +129,9 @@ RunSummary run_cases(const RunPlan& plan, const std::vector<RunObserver*>& obser
     const bool failed = !summary.tallies.empty() && summary.tallies.back().failed() > 0;
     ended |= summary.error != nullptr || summary.interrupted || (plan.fail_fast && failed);
     if (!ended) {
-      if (const Answer available = can_run(plan, *backend)) {
+      if (const std::string none = why_none(plan, *backend); !none.empty()) {
+        run->has_no_case(none);
+      } else if (const Answer available = can_run(plan, *backend)) {
         run_one(run, *backend, observers, summary);
       } else {
         run->unavailable(available.reason);

@@ -27,9 +27,25 @@ struct Shard {
 /// "2/4". \throws std::invalid_argument
 Shard parse_shard(std::string_view text);
 
+/// "20GiB", "800MiB", "4096".
+std::optional<std::int64_t> bytes_from_text(std::string_view text);
+
+/// Where the cases of a run come from.
+enum class Profile {
+  generated,
+  large_kv,      ///< the lattice of large_kv.hpp
+  long_context,  ///< long_context.hpp
+};
+std::string_view name(Profile profile);
+std::optional<Profile> profile_from_name(std::string_view text);
+
 /// What to run.
 struct RunPlan {
   std::vector<const Backend*> backends;
+  Profile profile = Profile::generated;
+  /// Bytes that dense K and V of a case may take together; cases that need more are left out. 0:
+  /// pools are sparse.
+  std::int64_t memory = 0;
   std::uint64_t seed = 1;
   std::int64_t first = 0;  ///< index of the first case
   std::int64_t count = 200;

@@ -130,6 +130,10 @@ std::string encode_result(const RunResult& result) {
                  {"values", result.out.values.size()},
                  {"untouched", result.out.untouched.size()},
                  {"lse", result.out.lse.size()}};
+  for (const StrayRead& read : result.stray_reads) {
+    header["stray_reads"].push_back(
+        {read.half == PoolHalf::v, read.offset, static_cast<int>(read.region), read.instruction});
+  }
   if (result.raised) header["raised"] = *result.raised;
   std::string bytes = with_header(header);
   append(bytes, result.out.values);
@@ -150,6 +154,10 @@ RunResult decode_result(std::string_view bytes) try {
   result.counters = header.at("counters");
   result.lints = header.at("lints");
   result.damage = header.at("damage");
+  for (const json& read : header.value("stray_reads", json::array())) {
+    result.stray_reads.push_back({read.at(0).get<bool>() ? PoolHalf::v : PoolHalf::k, read.at(1),
+                                  static_cast<Region>(read.at(2).get<int>()), read.at(3)});
+  }
   result.out.rows = header.at("rows");
   result.out.heads = header.at("heads");
   result.out.dim = header.at("dim");

@@ -22,6 +22,10 @@ Capabilities capabilities_of(Signature signature, Defect defect) {
   return can;
 }
 
+/// Defect::slot_offset_in_int32.
+constexpr WrapModel slot_product_in_table_dtype = {WrapStep::page_product, WrapKind::int32, true,
+                                                   true, true};
+
 /// Threads cost more than they bring below about this many multiply-adds.
 constexpr double threads_pay = 5e7;
 
@@ -55,7 +59,7 @@ void note(const KernelOutcome& outcome, RunResult& result) {
 }
 
 RunResult run_extend(const ExtendCall& call, const TensorSource& source, const RunOptions& options,
-                     Defect defect) {
+                     Defect defect, const WrapModel& wrap) {
   check_extend(call, defect);
   Launch launch(source, call.q_extend, call.k_buffer, call.v_buffer, call.o_extend,
                 Stored::committed_and_new, options.sentinel, defect);
@@ -64,6 +68,7 @@ RunResult run_extend(const ExtendCall& call, const TensorSource& source, const R
                 call.sinks);
   args.q = {reinterpret_cast<const Bf16*>(launch.q.data()), call.q_extend.stride(0),
             call.q_extend.stride(1)};
+  args.shape.wrap = wrap;
   args.shape.scale = static_cast<float>(call.sm_scale);
   args.shape.softcap = static_cast<float>(call.logit_cap);
   args.cross_attention = call.is_cross_attn;
@@ -83,13 +88,13 @@ RunResult run_extend(const ExtendCall& call, const TensorSource& source, const R
   args.threads = thread_count(options, work_of(args, call.q_extend.size(0)));
   RunResult result;
   note(extend(args), result);
-  launch.collect(result.out, result.damage);
+  launch.collect(result);
   result.form = "extend";
   return result;
 }
 
 RunResult run_decode(const DecodeCall& call, const TensorSource& source, const RunOptions& options,
-                     Defect defect) {
+                     Defect defect, const WrapModel& wrap) {
   check_decode(call, defect);
   Launch launch(source, call.query, call.k_buffer, call.v_buffer, call.output, Stored::committed,
                 options.sentinel, defect);
@@ -102,6 +107,7 @@ RunResult run_decode(const DecodeCall& call, const TensorSource& source, const R
                 call.sinks);
   args.q = {reinterpret_cast<const Bf16*>(launch.q.data()), call.query.stride(0),
             call.query.stride(1)};
+  args.shape.wrap = wrap;
   args.shape.scale = static_cast<float>(call.sm_scale);
   args.shape.softcap = static_cast<float>(call.logit_cap);
   args.cross_attention = call.is_cross_attn;
@@ -110,7 +116,7 @@ RunResult run_decode(const DecodeCall& call, const TensorSource& source, const R
   args.threads = thread_count(options, work_of(args, args.batch));
   RunResult result;
   note(decode(args), result);
-  launch.collect(result.out, result.damage);
+  launch.collect(result);
   result.form = "split " + std::to_string(args.splits);
   return result;
 }
@@ -118,12 +124,13 @@ RunResult run_decode(const DecodeCall& call, const TensorSource& source, const R
 }  // namespace
 
 AmxBackend::AmxBackend(Signature signature, Engine engine, std::string_view implementation,
-                       std::string says, Defect defect)
+                       std::string says, Defect defect, WrapModel wrap)
     : name_(std::string(implementation) + "." + std::string(attest::name(signature)) + "@" +
             std::string(amx::name(engine))),
       says_(std::move(says)),
       engine_(engine),
       defect_(defect),
+      wrap_(defect == Defect::slot_offset_in_int32 ? slot_product_in_table_dtype : wrap),
       claims_(capabilities_of(signature, defect)),
       profile_(&built_in_profile("amx." + std::string(attest::name(signature)), "tiles")) {}
 
@@ -156,9 +163,10 @@ RunResult AmxBackend::run(const Call& call, const TensorSource& source,
   }
   try {
     const EngineLease lease(engine_);
-    RunResult result = std::holds_alternative<ExtendCall>(call)
-                           ? run_extend(std::get<ExtendCall>(call), source, options, defect_)
-                           : run_decode(std::get<DecodeCall>(call), source, options, defect_);
+    RunResult result =
+        std::holds_alternative<ExtendCall>(call)
+            ? run_extend(std::get<ExtendCall>(call), source, options, defect_, wrap_)
+            : run_decode(std::get<DecodeCall>(call), source, options, defect_, wrap_);
     result.engine = std::string(amx::name(engine_));
     return result;
   } catch (const Refusal& refusal) {

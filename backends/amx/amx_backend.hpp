@@ -7,6 +7,7 @@
 #include "backends/amx/defect.hpp"
 #include "backends/amx/emulation/engine.hpp"
 #include "backends/backend.hpp"
+#include "backends/wrap_model.hpp"
 
 namespace attest::amx {
 
@@ -16,7 +17,8 @@ namespace attest::amx {
 class AmxBackend final : public Backend {
  public:
   AmxBackend(Signature signature, Engine engine, std::string_view implementation = "amx",
-             std::string says = "AMX tile kernel", Defect defect = Defect::none);
+             std::string says = "AMX tile kernel", Defect defect = Defect::none,
+             WrapModel wrap = {});
 
   std::string_view name() const override { return name_; }
   std::string_view says() const override { return here().says; }
@@ -44,6 +46,7 @@ class AmxBackend final : public Backend {
   std::string says_;
   Engine engine_;
   Defect defect_;
+  WrapModel wrap_;
   Capabilities claims_;
   const NumericsProfile* profile_;
   mutable std::once_flag looked_;

@@ -1,5 +1,6 @@
 #include "backends/amx/call_arguments.hpp"
 
+#include <array>
 #include <cstring>
 
 #include "memory/host_tensors.hpp"
@@ -15,9 +16,13 @@ Rows rows_of(const std::byte* base, const TensorMeta& meta) {
   return {reinterpret_cast<const Bf16*>(base), meta.stride(0), meta.stride(1)};
 }
 
+constexpr std::array<Bf16, 4096> zeros{};
+
 std::int64_t row_bytes(const TensorMeta& meta) { return meta.size(2) * 2; }
 
 }  // namespace
+
+const Bf16* zero_row() { return zeros.data(); }
 
 Launch::Launch(const TensorSource& from, const TensorMeta& q_in, const TensorMeta& k_buffer,
                const TensorMeta& v_buffer, const TensorMeta& out_in, Stored stored, int variant,
@@ -93,16 +98,20 @@ void Launch::store(const TensorMeta& rows, bool half_is_v, const std::vector<std
   }
 }
 
-void Launch::collect(Output& result, std::vector<std::string>& damage) const {
-  result = read_output(out, out_meta, sentinel);
+void Launch::collect(RunResult& result) const {
+  std::vector<std::string>& damage = result.damage;
+  result.out = read_output(out, out_meta, sentinel);
   if (const auto text = q.damage()) damage.push_back("q: " + *text);
   if (const auto text = output_damage(out, out_meta, sentinel)) damage.push_back("out: " + *text);
   for (const GuardedBuffer& buffer : fresh) {
     if (const auto text = buffer.damage()) damage.push_back("new k or v: " + *text);
   }
-  if (const auto text = k_pool.damage(written_slots)) damage.push_back(*text);
-  if (!v_pool) return;
-  if (const auto text = v_pool->damage(written_slots)) damage.push_back(*text);
+  for (const KvPool* pool : {&k_pool, v_pool ? &*v_pool : nullptr}) {
+    if (pool == nullptr) continue;
+    pool->add_stray_reads(result.stray_reads);
+    if (!pool->note().empty()) result.lints.emplace_back(pool->note());
+    if (const auto text = pool->damage(written_slots)) damage.push_back(*text);
+  }
 }
 
 }  // namespace attest::amx

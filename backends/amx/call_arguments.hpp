@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/amx/kernels.hpp"
+#include "backends/backend.hpp"
 #include "contracts/call.hpp"
 #include "contracts/output.hpp"
 #include "memory/guarded_buffer.hpp"
@@ -42,7 +43,8 @@ struct Launch {
   Rows new_rows(const TensorMeta& meta, bool half_is_v);
   /// key and value of the new tokens go to their slots.
   void store(const TensorMeta& rows, bool half_is_v, const std::vector<std::int64_t>& slots);
-  void collect(Output& out, std::vector<std::string>& damage) const;
+  /// Output, damage, and what the pools noticed.
+  void collect(RunResult& result) const;
 
   const TensorSource& source;
   TensorMeta k_meta, v_meta, out_meta;

@@ -32,6 +32,9 @@ struct Indices {
   }
 };
 
+/// As many zeros as the longest row has elements.
+const Bf16* zero_row();
+
 /// What extend and decode share. Offsets are computed in 64 bits throughout. Nothing is checked
 /// here: the backend checks every argument before the launch, since an error inside a parallel
 /// region takes the process down.
@@ -54,20 +57,19 @@ struct KernelArguments {
 
   /// Addresses of one slot's K and V row.
   const Bf16* k_at(std::int64_t slot, std::int64_t head) const {
-    return in_pool(k_pool, slot, head);
+    return in_pool(k_pool, slot, head, shape.wrap.in_k);
   }
   const Bf16* v_at(std::int64_t slot, std::int64_t head) const {
-    return in_pool(v_pool, slot, head);
+    return in_pool(v_pool, slot, head, shape.wrap.in_v);
   }
 
  private:
-  const Bf16* in_pool(const Rows& pool, std::int64_t slot, std::int64_t head) const {
-    if (shape.defect == Defect::slot_offset_in_int32 && !req_to_token.wide) {
-      const std::uint32_t offset =
-          static_cast<std::uint32_t>(slot) * static_cast<std::uint32_t>(pool.row_stride);
-      return pool.data + static_cast<std::int32_t>(offset) + head * pool.head_stride;
-    }
-    return pool.at(slot, head);
+  const Bf16* in_pool(const Rows& pool, std::int64_t slot, std::int64_t head, bool wraps) const {
+    if (shape.wrap.step == WrapStep::none || !wraps) return pool.at(slot, head);
+    if (shape.wrap.follows_index_dtype && req_to_token.wide) return pool.at(slot, head);
+    const std::int64_t bytes =
+        wrapped_bytes(shape.wrap, slot * pool.row_stride, 0, head * pool.head_stride, 2);
+    return bytes == no_bytes ? zero_row() : pool.data + bytes / 2;
   }
 };
 

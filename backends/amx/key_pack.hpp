@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "backends/amx/defect.hpp"
+#include "backends/wrap_model.hpp"
 
 namespace attest::amx {
 
@@ -22,6 +23,7 @@ struct BlockShape {
   float scale = 1;
   float softcap = 0;  ///< 0 = off
   Defect defect = Defect::none;
+  WrapModel wrap;  ///< of K and V in the pool
 };
 
 /// Memory of `bytes`, aligned to 64 and zeroed, or left as it is. \throws std::bad_alloc

@@ -189,7 +189,7 @@ std::vector<ScalarBackend> make_backends() {
   for (const KernelFault& fault : faults) {
     for (const Signature signature : fault.signatures) {
       backends.emplace_back("faulty-" + std::string(fault.id), signature,
-                            "scalar, but " + std::string(fault.says), fault.fault);
+                            "scalar, but " + std::string(fault.says), Mistake{fault.fault, {}});
     }
   }
   return backends;

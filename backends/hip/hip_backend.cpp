@@ -37,15 +37,17 @@ RunResult launch(const CallType& call, const TensorSource& source, const RunOpti
   input.multiprocessors = engine.multiprocessors(options.device);
   Route route = route_of(input, options);
   PagedKernels kernels = engine.kernels();
-  if (variant.launch != nullptr) {
-    kernels = {.bf16 = variant.launch, .lengths = kernels.lengths};
+  const bool wraps = variant.wrap.step != WrapStep::none;
+  if (wraps) paged.wrap(variant.wrap);
+  if (wraps || variant.launch != nullptr) {
+    kernels = {.bf16 = wraps ? kernels.wrapped_bf16 : variant.launch, .lengths = kernels.lengths};
     const bool forced = options.kv_splits > 0 || !options.form.empty();
     if (variant.splits > 0 && !forced) route.splits = variant.splits;
   }
   paged.run(kernels, route, options.graph, variant.graph);
   paged.collect(result);
   result.form = route.form();
-  result.lints = rows_left_out(call);
+  for (std::string& lint : rows_left_out(call)) result.lints.push_back(std::move(lint));
   return result;
 }
 
@@ -75,7 +77,7 @@ HipBackend::HipBackend(std::string_view implementation, Signature signature,
       variant_(std::move(variant)),
       capabilities_(capabilities_of(signature, *engine_)),
       profile_(&built_in_profile("hip." + std::string(attest::name(signature)), "any")) {
-  if (variant_.launch == nullptr) return;
+  if (variant_.launch == nullptr && variant_.wrap.step == WrapStep::none) return;
   says_ = variant_.says;
   capabilities_.q_dtypes = capabilities_.kv_dtypes = {Dtype::bf16};
 }

@@ -7,12 +7,15 @@
 #include "backends/hip/engine.hpp"
 #include "backends/hip/graph_plan.hpp"
 #include "backends/hip/route.hpp"
+#include "backends/wrap_model.hpp"
 
 namespace attest::hip {
 
 /// Another kernel than the engine's own: a planted fault, bf16 only.
 struct KernelVariant {
   PagedLaunch launch = nullptr;
+  WrapModel
+      wrap;  ///< of PagedKernels::wrapped_bf16, where a step is named; `launch` is not used then
   int splits = 0;  ///< unless the run forces another count; 0 = as for the honest kernel
   GraphFault graph = GraphFault::none;
   std::string says;

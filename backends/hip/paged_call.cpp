@@ -195,6 +195,12 @@ bool PagedCall::loads_vectors() const {
          aligned(args_.v);
 }
 
+void PagedCall::wrap(const WrapModel& model) {
+  args_.wrap = model;
+  arrays_.emplace_back(std::size_t{largest_head_dim} * sizeof(float));
+  args_.zeros = session_.input(arrays_.back());
+}
+
 void PagedCall::run(const PagedKernels& kernels, const Route& route, std::string_view graph,
                     GraphFault fault) {
   args_.splits = route.splits;
@@ -237,6 +243,11 @@ void PagedCall::collect(RunResult& result) const {
   add_damage("q: ", q_.damage(), result);
   add_damage("out: ", output_damage(out_, out_meta_, sentinel_), result);
   if (sinks_) add_damage("sinks: ", sinks_->damage(), result);
+  for (const KvPool* pool : {&k_pool_, v_pool_ ? &*v_pool_ : nullptr}) {
+    if (pool == nullptr) continue;
+    pool->add_stray_reads(result.stray_reads);
+    if (!pool->note().empty()) result.lints.emplace_back(pool->note());
+  }
   add_damage("", k_pool_.damage({}), result);
   if (v_pool_) add_damage("", v_pool_->damage({}), result);
 }

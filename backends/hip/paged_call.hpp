@@ -21,6 +21,8 @@ class PagedCall {
   PagedCall(const MlaDecodeCall& call, const TensorSource& source, const RunOptions& options,
             LaunchSession& session);
 
+  /// The mistake of PagedKernels::wrapped_bf16.
+  void wrap(const WrapModel& model);
   /// Launches as `route` says and waits. Args are complete then.
   /// \param graph  RunOptions::graph
   void run(const PagedKernels& kernels, const Route& route, std::string_view graph,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -112,27 +113,28 @@ RowGroup group_of(const DecodeCall& call, std::size_t i, const KvPools& pools, E
     if (shape.window > 0 && shape.window < shape.length) first_column = 0;
   }
   const std::int64_t rows = std::min(call.query.size(0), call.output.size(0));
+  const WrapModel wrap = wrap_of(run.mistake, call.req_to_token.meta.dtype == Dtype::int32);
   run.lint_rows_outside("seq_lens", i, shape.first_row, 1, rows);
   return make_group(shape, rows, fault, [&](std::int64_t token) {
     const std::int64_t column = first_column + token;
     const bool stale = fault == Fault::stale_page && column < stale_slots && i > 0;
     const std::int64_t row = call.req_pool_indices[stale ? i - 1 : i];
     const std::int64_t slot = table_entry(call.req_to_token, row, column, "req_to_token");
-    const KeyRow key{pools.k.row(slot, 0), pools.v.row(slot, 0)};
-    if (!key.k || !key.v) refuse_outside_pool(place("req_to_token", row, column), slot);
-    return key;
+    const std::optional<KeyRow> key = key_at(pools, slot, 0, wrap);
+    if (!key) refuse_outside_pool(place("req_to_token", row, column), slot);
+    return *key;
   });
 }
 
 }  // namespace
 
 RunResult run_decode(const DecodeCall& call, const TensorSource& source, const RunOptions& options,
-                     Fault fault) {
+                     const Mistake& mistake) {
   check_arguments(call);
   KvPools pools(source, call.k_buffer, call.v_buffer, Stored::committed);
   std::vector<std::string> damage;
-  store_new_tokens(call, source, pools, fault, damage);
-  Execution run(source, options, fault, call.query, call.output, OutLayout::dense);
+  store_new_tokens(call, source, pools, mistake.fault, damage);
+  Execution run(source, options, mistake, call.query, call.output, OutLayout::dense);
   run.use_pools(pools);
   run.set_features(call.sm_scale, call.logit_cap, call.sinks);
   run.set_splits(call.attn_logits.size(2));

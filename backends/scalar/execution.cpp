@@ -93,19 +93,57 @@ void KvPools::add_damage(std::vector<std::string>& damage) const {
   if (const auto text = v_pool->damage(written_slots)) damage.push_back(*text);
 }
 
+void KvPools::add_account(RunResult& result) const {
+  for (const KvPool* pool : {&k_pool, v_pool ? &*v_pool : nullptr}) {
+    if (pool == nullptr) continue;
+    pool->add_stray_reads(result.stray_reads);
+    if (!pool->note().empty()) result.lints.emplace_back(pool->note());
+  }
+}
+
 void add_guard_damage(const char* name, const GuardedBuffer& buffer,
                       std::vector<std::string>& damage) {
   if (const auto text = buffer.damage()) damage.push_back(std::string(name) + ": " + *text);
 }
 
-Execution::Execution(const TensorSource& source, const RunOptions& options, Fault fault,
+WrapModel wrap_of(const Mistake& mistake, bool narrow) {
+  WrapModel wrap = mistake.wrap;
+  switch (mistake.fault) {
+    case Fault::aliases_past_4_gib:
+      return {WrapStep::bytes, WrapKind::uint32};
+    case Fault::byte_offset_in_seqused_dtype:
+      wrap = {WrapStep::bytes, WrapKind::int32, true, true, true};
+      break;
+    case Fault::element_offset_in_seqused_dtype:
+    case Fault::slot_offset_in_table_dtype:
+      wrap = {WrapStep::slot_sum, WrapKind::int32, true, true, true};
+      break;
+    default:
+      break;
+  }
+  return wrap.follows_index_dtype && !narrow ? WrapModel{} : wrap;
+}
+
+std::optional<KeyRow> key_at(const KvPools& pools, std::int64_t page, std::int64_t in_page,
+                             const WrapModel& wrap) {
+  const WrapModel of_k = wrap.in_k ? wrap : WrapModel{};
+  const WrapModel of_v = wrap.in_v ? wrap : WrapModel{};
+  const KeyRow key{pools.k.row(page, in_page, of_k), pools.v.row(page, in_page, of_v)};
+  const bool k_is_there = key.k != nullptr || pools.k.reads_zero(page, in_page, of_k);
+  const bool v_is_there = key.v != nullptr || pools.v.reads_zero(page, in_page, of_v);
+  if (!k_is_there || !v_is_there) return std::nullopt;
+  return key;
+}
+
+Execution::Execution(const TensorSource& source, const RunOptions& options, const Mistake& wrong,
                      const TensorMeta& q, const TensorMeta& out, OutLayout layout)
-    : source_(source),
+    : mistake(wrong),
+      source_(source),
       options_(options),
       out_meta_(out),
       q_(make_q(source, q)),
       out_(make_output(out, options.sentinel)) {
-  op.fault = fault;
+  op.fault = mistake.fault;
   op.num_q_heads = q.size(1);
   op.head_dim = q.size(2);
   op.q = q_.data();
@@ -214,6 +252,7 @@ RunResult Execution::run(std::span<const RowGroup> groups, const KvPools& pools)
     result.damage.push_back("out: " + *text);
   }
   if (sinks_) add_guard_damage("sinks", *sinks_, result.damage);
+  pools.add_account(result);
   pools.add_damage(result.damage);
   return result;
 }

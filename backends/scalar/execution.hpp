@@ -26,7 +26,14 @@ struct KvPools {
   /// Whether both pools have writable memory at a slot (page, where pages are tokens).
   bool can_store(std::int64_t slot) const;
   void add_damage(std::vector<std::string>& damage) const;
+  /// What the pools' memory noticed and is.
+  void add_account(RunResult& result) const;
 };
+
+/// K and V of one token as a kernel whose offsets wrap like that finds them (zeros for a null
+/// pointer); nothing where either lies outside the readable memory.
+std::optional<KeyRow> key_at(const KvPools& pools, std::int64_t page, std::int64_t in_page,
+                             const WrapModel& wrap);
 
 /// Appends "<name>: <what the guard bytes show>" when there is something to say.
 void add_guard_damage(const char* name, const GuardedBuffer& buffer,
@@ -42,8 +49,8 @@ enum class OutLayout {
 /// and the account afterwards.
 class Execution {
  public:
-  Execution(const TensorSource& source, const RunOptions& options, Fault fault, const TensorMeta& q,
-            const TensorMeta& out, OutLayout layout);
+  Execution(const TensorSource& source, const RunOptions& options, const Mistake& mistake,
+            const TensorMeta& q, const TensorMeta& out, OutLayout layout);
 
   /// Scale, cap and sinks of the call. \pre kv heads and dims are set (use_pools).
   void set_features(double scale, double softcap, const std::optional<TensorMeta>& sinks);
@@ -63,6 +70,7 @@ class Execution {
   RunResult run(std::span<const RowGroup> groups, const KvPools& pools);
 
   Operands op;
+  Mistake mistake;
   std::vector<std::string> lints;
 
  private:

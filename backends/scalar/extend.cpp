@@ -34,10 +34,7 @@ class ExtendGroups {
         fresh_(fresh),
         run_(run),
         rows_(std::min(call.q_extend.size(0), call.o_extend.size(0))) {
-    const bool narrow = call.req_to_token.meta.dtype == Dtype::int32;
-    if (narrow && run.op.fault == Fault::slot_offset_in_table_dtype) {
-      width_ = OffsetWidth::elements_int32;
-    }
+    wrap_ = wrap_of(run.mistake, call.req_to_token.meta.dtype == Dtype::int32);
   }
 
   RowGroup of(std::size_t i) {
@@ -80,9 +77,9 @@ class ExtendGroups {
     const bool stale = run_.op.fault == Fault::stale_page && column < stale_slots && i > 0;
     const std::int64_t row = call_.req_pool_indices[stale ? i - 1 : i];
     const std::int64_t slot = table_entry(call_.req_to_token, row, column, "req_to_token");
-    const KeyRow key{pools_.k.row(slot, 0, width_), pools_.v.row(slot, 0, width_)};
-    if (!key.k || !key.v) refuse_outside_pool(place("req_to_token", row, column), slot);
-    return key;
+    const std::optional<KeyRow> key = key_at(pools_, slot, 0, wrap_);
+    if (!key) refuse_outside_pool(place("req_to_token", row, column), slot);
+    return *key;
   }
 
   KeyRow fresh_key(std::size_t i, std::int64_t row) const {
@@ -97,17 +94,17 @@ class ExtendGroups {
   const FreshKv& fresh_;
   Execution& run_;
   const std::int64_t rows_;
-  OffsetWidth width_ = OffsetWidth::int64;
+  WrapModel wrap_;
 };
 
 }  // namespace
 
 RunResult run_extend(const ExtendCall& call, const TensorSource& source, const RunOptions& options,
-                     Fault fault) {
+                     const Mistake& mistake) {
   check_extend_arguments(call);
   const KvPools pools(source, call.k_buffer, call.v_buffer, Stored::committed_and_new);
   const FreshKv fresh(source, call);
-  Execution run(source, options, fault, call.q_extend, call.o_extend, OutLayout::dense);
+  Execution run(source, options, mistake, call.q_extend, call.o_extend, OutLayout::dense);
   run.use_pools(pools);
   if (fresh.k_buffer) run.use_fresh(fresh.k, fresh.v);
   run.set_features(call.sm_scale, call.logit_cap, call.sinks);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "backends/wrap_model.hpp"
+
 namespace attest {
 
 /// Deliberate mistakes the scalar kernel can be told to make, one at a time. `none` is the honest
@@ -57,5 +59,15 @@ enum class Fault {
   crash,
   hang,
 };
+
+/// What the kernel is told to do wrong: one of the above, or an offset that wraps.
+struct Mistake {
+  Fault fault = Fault::none;
+  WrapModel wrap;
+};
+
+/// How offsets wrap under the mistake; `narrow`: the indices that the signature's chain takes its
+/// dtype from are int32.
+WrapModel wrap_of(const Mistake& mistake, bool narrow);
 
 }  // namespace attest

@@ -38,21 +38,19 @@ std::int64_t KvView::offset(std::int64_t page, std::int64_t in_page) const {
   return signed_elements * element_bytes_;
 }
 
-const std::byte* KvView::row(std::int64_t page, std::int64_t in_page, OffsetWidth width) const {
-  std::int64_t at = offset(page, in_page);
-  switch (width) {
-    case OffsetWidth::int64:
-      break;
-    case OffsetWidth::elements_int32:
-      at = static_cast<std::int32_t>(at / element_bytes_) * element_bytes_;
-      break;
-    case OffsetWidth::bytes_int32:
-      at = static_cast<std::int32_t>(at);
-      break;
-    case OffsetWidth::bytes_uint32:
-      at = static_cast<std::uint32_t>(at);
-      break;
-  }
+std::int64_t KvView::wrapped(std::int64_t page, std::int64_t in_page, const WrapModel& wrap) const {
+  const std::int64_t at = offset(page, in_page);
+  if (wrap.step == WrapStep::none || at < -before_ || at >= span_) return at;
+  return wrapped_bytes(wrap, page * page_stride_, in_page * slot_stride_, 0, element_bytes_);
+}
+
+bool KvView::reads_zero(std::int64_t page, std::int64_t in_page, const WrapModel& wrap) const {
+  return wrapped(page, in_page, wrap) == no_bytes;
+}
+
+const std::byte* KvView::row(std::int64_t page, std::int64_t in_page, const WrapModel& wrap) const {
+  const std::int64_t at = wrapped(page, in_page, wrap);
+  if (at == no_bytes) return nullptr;
   const std::int64_t end = at + (heads_ - 1) * head_stride_bytes() + row_bytes();
   return at < -before_ || end > span_ ? nullptr : base_ + at;
 }

@@ -4,19 +4,12 @@
 #include <cstdint>
 #include <span>
 
+#include "backends/wrap_model.hpp"
 #include "contracts/call.hpp"
 #include "memory/guarded_buffer.hpp"
 #include "memory/kv_pool.hpp"
 
 namespace attest {
-
-/// In which width a row's offset is computed. The honest kernel uses 64 bits throughout.
-enum class OffsetWidth {
-  int64,
-  elements_int32,  ///< element offset wraps at 2^31 elements
-  bytes_int32,     ///< byte offset wraps at 2^31 bytes, to negative
-  bytes_uint32,    ///< byte offset modulo 2^32
-};
 
 /// Rows of a K or V tensor as the kernel addresses them, with the one check a device does not make:
 /// an address outside the readable range gives nullptr instead of whatever lies there.
@@ -29,9 +22,11 @@ class KvView {
   /// K or V of the new tokens (rows, heads, dim).
   KvView(const GuardedBuffer& buffer, const TensorMeta& meta);
 
-  /// Head 0's elements of the token at `in_page` of `page`; nullptr when any head's lie outside.
-  const std::byte* row(std::int64_t page, std::int64_t in_page,
-                       OffsetWidth width = OffsetWidth::int64) const;
+  /// Head 0's elements of the token at `in_page` of `page`; nullptr when any head's lie outside, or
+  /// where `wrap` reads zero (reads_zero tells them apart).
+  const std::byte* row(std::int64_t page, std::int64_t in_page, const WrapModel& wrap = {}) const;
+  /// Whether a kernel with this mistake finds zeros there.
+  bool reads_zero(std::int64_t page, std::int64_t in_page, const WrapModel& wrap) const;
 
   Dtype dtype() const { return dtype_; }
   /// Byte offset of the same element, not wrapped and not checked.
@@ -44,6 +39,7 @@ class KvView {
   std::int64_t row_bytes() const { return dim_ * element_bytes_; }
 
  private:
+  std::int64_t wrapped(std::int64_t page, std::int64_t in_page, const WrapModel& wrap) const;
   KvView(const std::byte* base, std::int64_t before, std::int64_t span, const TensorMeta& meta);
 
   const std::byte* base_ = nullptr;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,32 +48,27 @@ RowGroup group_of(const MlaDecodeCall& call, std::int64_t i, const KvPools& pool
   run.lint_rows_outside("max_seqlen_q", static_cast<std::size_t>(i), shape.first_row, shape.rows,
                         rows);
   const Fault fault = run.op.fault;
-  const bool narrow = call.kv_indices.meta.dtype == Dtype::int32;
-  const OffsetWidth width = narrow && fault == Fault::slot_offset_in_table_dtype
-                                ? OffsetWidth::elements_int32
-                                : OffsetWidth::int64;
+  const WrapModel wrap = wrap_of(run.mistake, call.kv_indices.meta.dtype == Dtype::int32);
   return make_group(shape, rows, fault, [&](std::int64_t token) {
     const bool stale = fault == Fault::stale_page && token < stale_slots && i > 0;
     const std::int64_t start = call.kv_indptr.values[static_cast<std::size_t>(stale ? i - 1 : i)];
     const std::int64_t entry = start + token / shape.page_size;
     const std::int64_t page = array_entry(call.kv_indices, entry, "kv_indices");
     const std::int64_t in_page = token % shape.page_size;
-    const KeyRow key{pools.k.row(page, in_page, width), pools.v.row(page, in_page, width)};
-    if (!key.k || !key.v) {
-      refuse_outside_pool("kv_indices[" + std::to_string(entry) + "]", page);
-    }
-    return key;
+    const std::optional<KeyRow> key = key_at(pools, page, in_page, wrap);
+    if (!key) refuse_outside_pool("kv_indices[" + std::to_string(entry) + "]", page);
+    return *key;
   });
 }
 
 }  // namespace
 
 RunResult run_mla_decode(const MlaDecodeCall& call, const TensorSource& source,
-                         const RunOptions& options, Fault fault) {
+                         const RunOptions& options, const Mistake& mistake) {
   if (call.logit_cap > 0) throw KernelRefusal("logit_cap must be <= 0");
   const TensorMeta kv = labelled(call.kv_buffer);
   const KvPools pools(source, kv, latent_v(kv, call.o.size(2)), Stored::committed_and_new);
-  Execution run(source, options, fault, call.q, call.o, OutLayout::strided);
+  Execution run(source, options, mistake, call.q, call.o, OutLayout::strided);
   run.use_pools(pools);
   run.set_features(call.sm_scale, 0, std::nullopt);
   run.set_descales(call.q_scale.has_value(), call.kv_scale.has_value(), call.kv_scale.has_value());

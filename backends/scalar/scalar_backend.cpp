@@ -11,7 +11,8 @@
 namespace attest {
 namespace {
 
-Capabilities capabilities_of(Signature signature, Fault fault) {
+Capabilities capabilities_of(Signature signature, const Mistake& mistake) {
+  const Fault fault = mistake.fault;
   Capabilities can;
   can.signature = signature;
   can.q_dtypes = {Dtype::bf16, Dtype::f16};
@@ -33,11 +34,11 @@ Capabilities capabilities_of(Signature signature, Fault fault) {
 }  // namespace
 
 ScalarBackend::ScalarBackend(std::string_view implementation, Signature signature, std::string says,
-                             Fault fault)
+                             Mistake mistake)
     : name_(std::string(implementation) + "." + std::string(attest::name(signature)) + "@cpu"),
       says_(std::move(says)),
-      fault_(fault),
-      capabilities_(capabilities_of(signature, fault)),
+      mistake_(mistake),
+      capabilities_(capabilities_of(signature, mistake)),
       profile_(&built_in_profile("scalar." + std::string(attest::name(signature)), "cpu")) {}
 
 Answer ScalarBackend::supports(const Call& call) const { return addressable(call, capabilities_); }
@@ -49,25 +50,25 @@ RunResult ScalarBackend::run(const Call& call, const TensorSource& source,
   struct Visitor {
     const TensorSource& source;
     const RunOptions& options;
-    Fault fault;
+    const Mistake& mistake;
     RunResult operator()(const UnifiedCall& c) const {
-      return run_unified(c, source, options, fault);
+      return run_unified(c, source, options, mistake);
     }
     RunResult operator()(const ExtendCall& c) const {
-      return run_extend(c, source, options, fault);
+      return run_extend(c, source, options, mistake);
     }
     RunResult operator()(const DecodeCall& c) const {
-      return run_decode(c, source, options, fault);
+      return run_decode(c, source, options, mistake);
     }
     RunResult operator()(const MlaDecodeCall& c) const {
-      return run_mla_decode(c, source, options, fault);
+      return run_mla_decode(c, source, options, mistake);
     }
     RunResult operator()(const BatchPrefillCall&) const {
       throw BackendError("batch_prefill has no scalar kernel");  // supports() said no before
     }
   };
   try {
-    return std::visit(Visitor{source, options, fault_}, call);
+    return std::visit(Visitor{source, options, mistake_}, call);
   } catch (const KernelRefusal& refusal) {
     RunResult result;
     result.raised = refusal.what();

@@ -12,7 +12,7 @@ class ScalarBackend final : public Backend {
  public:
   /// `implementation`: the part of the name before the signature ("scalar").
   ScalarBackend(std::string_view implementation, Signature signature, std::string says,
-                Fault fault = Fault::none);
+                Mistake mistake = {});
 
   std::string_view name() const override { return name_; }
   std::string_view says() const override { return says_; }
@@ -26,7 +26,7 @@ class ScalarBackend final : public Backend {
  private:
   std::string name_;
   std::string says_;
-  Fault fault_;
+  Mistake mistake_;
   Capabilities capabilities_;
   const NumericsProfile* profile_;
 };

@@ -10,12 +10,12 @@ namespace attest {
 /// KernelRefusal; everything else is read as it lies. \throws KernelRefusal, std::bad_alloc,
 /// std::system_error
 RunResult run_unified(const UnifiedCall& call, const TensorSource& source,
-                      const RunOptions& options, Fault fault);
+                      const RunOptions& options, const Mistake& mistake);
 RunResult run_extend(const ExtendCall& call, const TensorSource& source, const RunOptions& options,
-                     Fault fault);
+                     const Mistake& mistake);
 RunResult run_decode(const DecodeCall& call, const TensorSource& source, const RunOptions& options,
-                     Fault fault);
+                     const Mistake& mistake);
 RunResult run_mla_decode(const MlaDecodeCall& call, const TensorSource& source,
-                         const RunOptions& options, Fault fault);
+                         const RunOptions& options, const Mistake& mistake);
 
 }  // namespace attest

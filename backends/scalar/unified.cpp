@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,15 +13,6 @@ namespace {
 
 /// Range of the buffer descriptor of the zeros_past_2_gib fault.
 constexpr std::int64_t descriptor_bytes = (std::int64_t{1} << 31) - 2;
-
-/// Mistakes of address arithmetic; two of them need an int32 seqused_k (docs/backends.md).
-OffsetWidth width_of(const UnifiedCall& call, Fault fault) {
-  if (fault == Fault::aliases_past_4_gib) return OffsetWidth::bytes_uint32;
-  if (call.seqused_k.meta.dtype != Dtype::int32) return OffsetWidth::int64;
-  if (fault == Fault::byte_offset_in_seqused_dtype) return OffsetWidth::bytes_int32;
-  if (fault == Fault::element_offset_in_seqused_dtype) return OffsetWidth::elements_int32;
-  return OffsetWidth::int64;
-}
 
 RequestShape shape_of(const UnifiedCall& call, std::int64_t i) {
   RequestShape shape;
@@ -45,15 +37,16 @@ RowGroup group_of(const UnifiedCall& call, std::int64_t i, const KvPools& pools,
   const std::int64_t rows = std::min(call.q.size(0), call.out.size(0));
   run.lint_rows_outside("cu_seqlens_q", static_cast<std::size_t>(i), shape.first_row, shape.rows,
                         rows);
-  const OffsetWidth width = width_of(call, run.op.fault);
+  const WrapModel wrap = wrap_of(run.mistake, call.seqused_k.meta.dtype == Dtype::int32);
   const auto lookup = [&](std::int64_t token) {
     const std::int64_t column = token / shape.page_size;
     const std::int64_t in_page = token % shape.page_size;
     const bool stale = run.op.fault == Fault::stale_page && column == 0 && i > 0;
     const std::int64_t row = stale ? i - 1 : i;
     const std::int64_t page = table_entry(call.block_table, row, column, "block_table");
-    KeyRow key{pools.k.row(page, in_page, width), pools.v.row(page, in_page, width)};
-    if (!key.k || !key.v) refuse_outside_pool(place("block_table", row, column), page);
+    const std::optional<KeyRow> found = key_at(pools, page, in_page, wrap);
+    if (!found) refuse_outside_pool(place("block_table", row, column), page);
+    KeyRow key = *found;
     if (run.op.fault == Fault::zeros_past_2_gib) {
       if (pools.k.offset(page, in_page) >= descriptor_bytes) key.k = nullptr;
       if (pools.v.offset(page, in_page) >= descriptor_bytes) key.v = nullptr;
@@ -66,10 +59,10 @@ RowGroup group_of(const UnifiedCall& call, std::int64_t i, const KvPools& pools,
 }  // namespace
 
 RunResult run_unified(const UnifiedCall& call, const TensorSource& source,
-                      const RunOptions& options, Fault fault) {
+                      const RunOptions& options, const Mistake& mistake) {
   if (!call.causal) throw KernelRefusal("causal = false: only causal attention is supported");
   const KvPools pools(source, call.k, call.v, Stored::committed_and_new);
-  Execution run(source, options, fault, call.q, call.out, OutLayout::strided);
+  Execution run(source, options, mistake, call.q, call.out, OutLayout::strided);
   run.use_pools(pools);
   run.set_features(call.softmax_scale, call.softcap, call.sinks);
   run.set_descales(call.q_descale.has_value(), call.k_descale.has_value(),

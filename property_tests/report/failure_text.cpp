@@ -84,6 +84,7 @@ std::string failure_text(const CaseResult& result, const Console& console) {
     text += line("ran on",
                  judgement.engine + (judgement.form.empty() ? "" : ", form " + judgement.form));
   }
+  if (!judgement.sampled.empty()) text += line("sampled", judgement.sampled);
   if (!result.unexpected.empty()) text += line("expected", result.unexpected);
   if (!judgement.reason.empty() && !said_below(judgement)) text += line("reason", judgement.reason);
   text += oracle_lines(judgement);

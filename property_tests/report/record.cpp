@@ -107,6 +107,7 @@ std::string case_json(const CaseResult& result) {
                {"oracles", Json::array()},
                {"findings", Json::array()},
                {"lints", judgement.lints},
+               {"sampled", judgement.sampled},
                {"counters", judgement.counters},
                {"diagnosis", judgement.diagnosis},
                {"seconds", number(judgement.seconds)},

@@ -94,6 +94,14 @@ void launch_paged(Stream stream, const PagedArgs& args, int row_groups) {
                               std::to_string(largest_head_dim));
 }
 
+/// In blocks of 16 rows for every head size.
+inline void launch_wrapped(Stream stream, const PagedArgs& args, int) {
+  using WrappedShape =
+      Shape<MmaFragment, largest_head_dim, largest_head_dim, 1, small_shared_memory ? 2 : 4,
+            small_shared_memory ? 32 : 64, small_shared_memory ? 1 : 2>;
+  launch_shape<Bf16, WrappedShape, PlantedFault::offset_wraps>(stream, args);
+}
+
 template <class T>
 void launch_latent(Stream stream, const PagedArgs& args, int) {
   if (args.head_dim > largest_latent_dim || args.v_head_dim > args.head_dim) {

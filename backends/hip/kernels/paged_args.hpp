@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "backends/wrap_model.hpp"
+
 namespace attest::hip {
 
 /// How elements lie in memory where a kernel learns it at run time.
@@ -66,6 +68,10 @@ struct PagedArgs {
   std::int32_t splits = 1;
   float* part_out = nullptr;    ///< (rows, num_q_heads, splits, v_head_dim), not normalised
   float* part_stats = nullptr;  ///< (rows, num_q_heads, splits, 2): maximum in base 2, sum
+
+  // PlantedFault::offset_wraps alone reads these.
+  WrapModel wrap;
+  const void* zeros = nullptr;  ///< a row of zeros, where a descriptor finds nothing
 };
 
 }  // namespace attest::hip

@@ -32,6 +32,32 @@ __device__ __forceinline__ std::int64_t offset_of(const PoolArgs& pool, std::int
   return offset;
 }
 
+/// The same with the mistake that the arguments name. backends/wrap_model.hpp has it for hosts.
+template <bool is_v>
+__device__ inline std::int64_t wrapped_offset_of(const PagedArgs& args, std::int64_t page,
+                                                 std::int32_t slot, std::int32_t head, int bytes) {
+  const PoolArgs& pool = is_v ? args.v : args.k;
+  const WrapModel& wrap = args.wrap;
+  const bool follows = !wrap.follows_index_dtype ||
+                       (args.lengths.data != nullptr ? args.lengths.wide : args.table.wide) == 0;
+  const bool here = follows && (is_v ? wrap.in_v : wrap.in_k);
+  const auto after = [&](WrapStep step, std::int64_t value) -> std::int64_t {
+    if (!here || wrap.step != step) return value;
+    if (wrap.kind == WrapKind::int32) return static_cast<std::int32_t>(value);
+    return static_cast<std::uint32_t>(value);
+  };
+  std::int64_t at = after(WrapStep::page_product, page * pool.page_stride);
+  at = after(WrapStep::slot_sum, at + slot * pool.slot_stride);
+  at = after(WrapStep::head_sum, at + head * pool.head_stride);
+  at = after(WrapStep::bytes, at * bytes);
+  const bool nothing =
+      here && wrap.kind == WrapKind::descriptor && static_cast<std::uint32_t>(at) >= 0x7ffffffeU;
+  if (nothing) {
+    at = static_cast<const char*>(args.zeros) - static_cast<const char*>(pool.data);
+  }
+  return at / bytes;
+}
+
 /// Looks up where the keys of a tile lie, one key a thread, and leaves the offsets for the tile's
 /// load. In two steps, so that the table is read while a tile is computed.
 template <class S, PlantedFault fault>
@@ -68,6 +94,11 @@ class TileAddresses {
       if (!wanted(key)) return;
       const std::int32_t slot = key % args_.page_size;
       const std::int32_t at = key - tile * S::tile;
+      if constexpr (fault == PlantedFault::offset_wraps) {
+        to[at] = wrapped_offset_of<false>(args_, page_[i], slot, kv_head_, bytes);
+        to[S::tile + at] = wrapped_offset_of<true>(args_, page_[i], slot, kv_head_, bytes);
+        return;
+      }
       to[at] = offset_of<fault, false>(args_.k, page_[i], slot, kv_head_, bytes, args_.page_size);
       if constexpr (!S::v_in_k) {
         to[S::tile + at] =

@@ -17,7 +17,8 @@ PagedKernels paged_kernels_on_cuda() {
           .f32 = paged_f32_on_cuda,
           .latent_bf16 = latent_bf16_on_cuda,
           .latent_f16 = latent_f16_on_cuda,
-          .lengths = lengths_on_cuda};
+          .lengths = lengths_on_cuda,
+          .wrapped_bf16 = wrapped_bf16_on_cuda};
 }
 
 }  // namespace attest::hip

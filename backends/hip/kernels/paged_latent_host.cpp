@@ -17,7 +17,8 @@ PagedKernels paged_kernels_on_host() {
           .f32 = paged_f32_on_host,
           .latent_bf16 = latent_bf16_on_host,
           .latent_f16 = latent_f16_on_host,
-          .lengths = lengths_on_host};
+          .lengths = lengths_on_host,
+          .wrapped_bf16 = wrapped_bf16_on_host};
 }
 
 }  // namespace attest::hip

@@ -17,7 +17,8 @@ PagedKernels paged_kernels_on_rocm() {
           .f32 = paged_f32_on_rocm,
           .latent_bf16 = latent_bf16_on_rocm,
           .latent_f16 = latent_f16_on_rocm,
-          .lengths = lengths_on_rocm};
+          .lengths = lengths_on_rocm,
+          .wrapped_bf16 = wrapped_bf16_on_rocm};
 }
 
 }  // namespace attest::hip

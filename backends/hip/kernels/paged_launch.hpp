@@ -25,6 +25,8 @@ struct PagedKernels {
   /// One latent pool: K rows of up to 576 elements whose first v_head_dim are V; bf16 and f16.
   PagedLaunch latent_bf16 = nullptr, latent_f16 = nullptr;
   LengthsLaunch lengths = nullptr;
+  /// bf16 with the mistake in PagedArgs::wrap.
+  PagedLaunch wrapped_bf16 = nullptr;
 };
 
 inline constexpr int largest_head_dim = 256;

@@ -43,6 +43,8 @@ enum class PlantedFault {
   reduction_forgets_the_first_row,
   rows_without_keys_not_written,
   padding_rows_written,
+  /// As PagedArgs::wrap says: one compiled kernel stands for every row of faulty/wrap_faults.cpp.
+  offset_wraps,
 };
 
 }  // namespace attest::hip

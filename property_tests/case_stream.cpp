@@ -1,0 +1,116 @@
+#include "property_tests/case_stream.hpp"
+
+#include <limits>
+
+#include "property_tests/generators.hpp"
+#include "property_tests/large_kv.hpp"
+#include "property_tests/long_context.hpp"
+
+namespace attest {
+namespace {
+
+/// How a person gets this case again.
+std::string origin_of(const RunPlan& plan, std::int64_t index, int device) {
+  const RunPlan defaults;
+  if (plan.profile != Profile::generated) {
+    return "--profile " + std::string(name(plan.profile)) + " --case " + std::to_string(index) +
+           (device != 0 ? " --device " + std::to_string(device) : "");
+  }
+  std::string text = "--seed " + std::to_string(plan.seed) + " --case " + std::to_string(index);
+  if (plan.max_kv != defaults.max_kv) text += " --max-kv " + std::to_string(plan.max_kv);
+  if (plan.max_requests != defaults.max_requests) {
+    text += " --max-requests " + std::to_string(plan.max_requests);
+  }
+  if (plan.recipe) text += " --recipe " + std::string(name(*plan.recipe));
+  if (!plan.run.form.empty()) text += " --form " + plan.run.form;
+  if (plan.run.kv_splits > 0) text += " --kv-splits " + std::to_string(plan.run.kv_splits);
+  if (!plan.run.graph.empty()) text += " --graph " + plan.run.graph;
+  if (device != 0) text += " --device " + std::to_string(device);
+  return text;
+}
+
+StreamCase cell_case(const RunPlan& plan, const Backend& backend, std::int64_t index) {
+  const auto cells = large_kv_cells(backend.capabilities());
+  const LargeKvCell& cell = cells[static_cast<std::size_t>(index)];
+  StreamCase made{.c = case_of(cell, static_cast<std::uint64_t>(index)),
+                  .name = cell.name(),
+                  .features = {attest::name(cell.aim.boundary), std::string(name(cell.aim.side)),
+                               std::string(name(cell.by)), std::string(name(cell.kv_dtype))},
+                  .run = plan.run};
+  if (made.run.form.empty()) made.run.form = cell.form;
+  return made;
+}
+
+StreamCase generated_case(const RunPlan& plan, const Backend& backend, std::int64_t index) {
+  const Capabilities& capabilities = backend.capabilities();
+  StreamCase made{.c = generate(plan.seed, static_cast<std::uint64_t>(index),
+                                {.signature = capabilities.signature,
+                                 .capabilities = &capabilities,
+                                 .max_kv = plan.max_kv,
+                                 .max_requests = plan.max_requests,
+                                 .recipe = plan.recipe}),
+                  .name = "case " + std::to_string(index),
+                  .features = {},
+                  .run = plan.run};
+  made.c.fault = plan.fault;
+  made.features = features_of(made.c);
+  return made;
+}
+
+StreamCase long_case(const RunPlan& plan, const Backend& backend, std::int64_t index) {
+  const auto all = long_contexts(backend.capabilities());
+  const LongContext& context = all[static_cast<std::size_t>(index)];
+  return {.c = case_of(context, static_cast<std::uint64_t>(index)),
+          .name = context.name(),
+          .features = {std::string(name(context.recipe))},
+          .run = plan.run};
+}
+
+}  // namespace
+
+std::int64_t stream_length(const RunPlan& plan, const Backend& backend) {
+  switch (plan.profile) {
+    case Profile::generated:
+      break;
+    case Profile::large_kv:
+      return static_cast<std::int64_t>(large_kv_cells(backend.capabilities()).size());
+    case Profile::long_context:
+      return static_cast<std::int64_t>(long_contexts(backend.capabilities()).size());
+  }
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+StreamCase case_at(const RunPlan& plan, const Backend& backend, std::int64_t index, int device) {
+  StreamCase made = plan.profile == Profile::large_kv       ? cell_case(plan, backend, index)
+                    : plan.profile == Profile::long_context ? long_case(plan, backend, index)
+                                                            : generated_case(plan, backend, index);
+  made.c.origin = origin_of(plan, index, device);
+  return made;
+}
+
+std::vector<std::int64_t> cases_of(const RunPlan& plan, const Backend& backend) {
+  std::vector<std::int64_t> cases;
+  const std::int64_t length = stream_length(plan, backend);
+  for (const std::int64_t index : cases_of(plan)) {
+    if (index >= length) break;
+    if (plan.memory > 0 && plan.profile == Profile::large_kv &&
+        dense_bytes(case_at(plan, backend, index).c) > plan.memory) {
+      continue;
+    }
+    cases.push_back(index);
+  }
+  return cases;
+}
+
+std::string why_none(const RunPlan& plan, const Backend& backend) {
+  const std::int64_t length = stream_length(plan, backend);
+  if (length == 0) return "the profile has no case for what it claims";
+  if (cases_of(plan, backend).empty()) {
+    return plan.memory > 0 ? "no case of its part fits into " + std::to_string(plan.memory) +
+                                 " bytes of dense K and V"
+                           : "its " + std::to_string(length) + " cases are not in this part";
+  }
+  return "";
+}
+
+}  // namespace attest

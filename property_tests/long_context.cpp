@@ -1,0 +1,84 @@
+#include "property_tests/long_context.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "memory/counter_hash.hpp"
+
+namespace attest {
+
+std::string LongContext::name() const {
+  return std::to_string(keys) + " keys, " + std::to_string(new_tokens) + " new token" +
+         (new_tokens == 1 ? "" : "s") + ", " + std::string(attest::name(recipe));
+}
+
+std::vector<LongContext> long_contexts(const Capabilities& capabilities) {
+  const Signature signature = capabilities.signature;
+  const std::int64_t drafts = signature == Signature::decode ? 1 : 4;
+  std::vector<LongContext> all;
+  for (const std::int64_t keys :
+       {std::int64_t{1} << 17, std::int64_t{1} << 19, std::int64_t{1} << 20}) {
+    for (const Recipe recipe : {Recipe::normal, Recipe::recall}) {
+      all.push_back({keys, drafts, recipe, signature});
+    }
+  }
+  if (signature == Signature::unified || signature == Signature::extend) {
+    all.push_back({std::int64_t{1} << 17, 64, Recipe::normal, signature});
+  }
+  return all;
+}
+
+Case case_of(const LongContext& context, std::uint64_t index) {
+  Case c;
+  Problem& p = c.problem;
+  p.model.num_q_heads = 4;
+  p.model.num_kv_heads = 1;
+  p.pool.page_size = 64;
+  if (context.signature == Signature::mla_decode) {
+    p.model.mla = true;
+    p.model.num_q_heads = 16;
+    p.model.head_dim = 576;
+    p.model.v_head_dim = 512;
+    p.pool.page_size = 1;
+  }
+  const bool decode = context.signature == Signature::decode;
+  const bool chunk = context.new_tokens > 16;
+  p.mode = decode ? Mode::decode : chunk ? Mode::extend : Mode::target_verify;
+  if (p.mode == Mode::target_verify) p.num_draft_tokens = context.new_tokens;
+  Request r;
+  r.sequence = 1;
+  r.new_tokens = context.new_tokens;
+  r.committed = context.keys - context.new_tokens;
+  p.requests = {r};
+  p.pool.num_pages = context.keys / p.pool.page_size + 64;
+  c.signature = context.signature;
+  c.recipe = context.recipe;
+  c.seed = index + 1;
+  c.sampled_rows = 8;
+  return c;
+}
+
+std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t most, std::uint64_t seed) {
+  std::set<std::int64_t> chosen;
+  const auto add = [&](std::int64_t row) {
+    const auto room = static_cast<std::int64_t>(chosen.size()) < most;
+    if (row >= 0 && row < rows && room) chosen.insert(row);
+  };
+  add(0);
+  add(rows - 1);
+  // Half of the rest where blocks of rows begin and end.
+  for (const std::int64_t block : {64, 32, 16}) {
+    for (std::int64_t row = block; row < rows; row += block) {
+      if (static_cast<std::int64_t>(chosen.size()) > most / 2) break;
+      add(row - 1);
+      add(row);
+    }
+  }
+  const std::int64_t wanted = std::min(rows, most);
+  for (std::int64_t i = 0; static_cast<std::int64_t>(chosen.size()) < wanted; ++i) {
+    add(below(chain(mix64(seed), i), rows));
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+}  // namespace attest
