@@ -1,10 +1,100 @@
 #!/usr/bin/env bash
-# The nightly job. Runs the long campaign of what exists. Lacks so far: the boundary lattice over 2 GiB,
-# dense and sparse, and resuming after a kill.
+# The nightly job: offsets past 2 GiB on sparse and on dense pools, contexts of up to a million keys, and a
+# long campaign, on every backend that this machine can run.
+# Usage: ci/nightly_large_kv.sh [--memory SIZE] [--out FOLDER] [--build PRESET]
+#   --memory SIZE   real memory for K and V together, as 20GiB: the dense half judges the cells that fit. It
+#                   is never guessed; without it the dense half is left out, and the summary says so.
+#   --out FOLDER    records (JSONL), JUnit files and summary.txt; default attest-out. Started again with the
+#                   same folder after a kill, the job goes on behind its last finished step.
+#   --build PRESET  nightly (default), cuda, rocm, xeon, dev
+# ATTEST_MEMORY and ATTEST_PRESET stand for the two options where a workflow calls the script.
+# ATTEST_REQUIRE=hip@rocm,amx@native fails the job where these did not run. ATTEST_CASES: cases of the
+# campaign (default 100000), ATTEST_SEED its seed. ATTEST_BINARY: a binary instead of a build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/setup.sh
-scripts/build.sh nightly attest
-mkdir -p attest-out
-exec build-nightly/bin/attest run --cases "${ATTEST_CASES:-100000}" --seed "${ATTEST_SEED:-1}" \
-  --junit attest-out/nightly.xml --record attest-out/nightly.jsonl
+memory=${ATTEST_MEMORY-} out=attest-out preset=${ATTEST_PRESET-nightly}
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --memory) memory=$2 ;;
+    --out) out=$2 ;;
+    --build) preset=$2 ;;
+    *) echo "nightly_large_kv: unknown option $1" >&2; exit 64 ;;
+  esac
+  shift 2
+done
+
+attest=${ATTEST_BINARY-}
+if [ -z "$attest" ]; then
+  scripts/setup.sh
+  scripts/build.sh "$preset" attest
+  case $preset in dev | ci) attest=build/bin/attest ;; *) attest=build-$preset/bin/attest ;; esac
+fi
+mkdir -p "$out/steps"
+required=${ATTEST_REQUIRE-}
+export ATTEST_REQUIRE=  # of the job as a whole, below
+
+# A step is done when its .code exists: it is written last, and renamed into place.
+step() {
+  local name=$1
+  shift
+  local at=$out/steps/$name
+  if [ -e "$at.code" ]; then
+    echo "== $name: done before"
+    return
+  fi
+  echo "== $name (${SECONDS} s)"
+  local code=0
+  "$attest" run "$@" --record "$at.jsonl" --junit "$at.xml" --out "$out/found" --quiet >"$at.txt" 2>&1 || code=$?
+  # Interrupted or killed: nothing is done, and the next start judges this step again.
+  if [ "$code" -ge 128 ]; then
+    echo "$name: ended by a signal; start again with --out $out to go on" >&2
+    exit "$code"
+  fi
+  tail -n 12 "$at.txt"
+  echo "$code" >"$at.code.new"
+  mv "$at.code.new" "$at.code"
+}
+
+here=$("$attest" doctor | awk '$2 == "yes" && $1 ~ /^[a-z]+[.][a-z_]+@[a-z]+$/ && $1 !~ /@trap$/ {print $1}')
+[ -n "$here" ] || { echo "nightly_large_kv: no backend can run here" >&2; exit 4; }
+for backend in $here; do
+  step "sparse.$backend" --profile large-kv --backend "$backend"
+done
+if [ -n "$memory" ]; then
+  for backend in $here; do
+    step "dense.$backend" --profile large-kv --memory "$memory" --backend "$backend" --time-limit 600
+  done
+fi
+for backend in $here; do
+  step "long.$backend" --profile long-context --backend "$backend" --time-limit 1800
+done
+for backend in $here; do
+  wraps=$("$attest" doctor --faults | awk -v kernel=".${backend#*.}" \
+    '$2 == "yes" && $1 ~ /^faulty-wrap-/ && index($1, kernel) {print $1}' | paste -sd, -)
+  [ -z "$wraps" ] || step "wraps.$backend" --profile large-kv --backend "$wraps" --expect-caught --max-saved 0
+done
+for part in 1 2 3 4; do
+  step "campaign.$part" --cases "${ATTEST_CASES:-100000}" --seed "${ATTEST_SEED:-1}" --shard "$part/4"
+done
+
+cat "$out"/steps/*.jsonl >"$out/large_kv.jsonl"
+worst=0
+{
+  "$attest" --version | head -1
+  for code in "$out"/steps/*.code; do
+    name=$(basename "$code" .code)
+    result=$(cat "$code")
+    printf '%-30s exit %s  %s\n' "$name" "$result" "$(grep -hE '^(not judged|.*left out)' "$out/steps/$name.txt" | head -1 || true)"
+    [ "$result" = 0 ] || worst=1
+  done
+  [ -n "$memory" ] || echo "dense: not run, no --memory was given"
+  for engine in ${required//,/ }; do
+    implementation=${engine%@*}
+    ran=$(echo "$here" | grep -cE "^$implementation[.].*@${engine#*@}$" || true)
+    echo "required $engine: $ran backends ran"
+    [ "$ran" -gt 0 ] || worst=4
+  done
+  echo "result: $([ "$worst" = 0 ] && echo every required cell passed || echo failed)"
+} >"$out/summary.txt"
+cat "$out/summary.txt"
+grep -q '^result: every' "$out/summary.txt"

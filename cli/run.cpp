@@ -13,6 +13,7 @@
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "contracts/verdict.hpp"
+#include "property_tests/case_stream.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/lattice_screen.hpp"
 #include "property_tests/metadata_faults.hpp"
@@ -142,6 +143,11 @@ Ending run(Options& options) {
   out.print(opening(options));
   const RunSummary summary = run_cases(options.plan, observers);
   out.print(run_summary_text(summary, out) + lattice.text());
+  for (const Backend* backend : options.plan.backends) {
+    if (const std::string text = left_out(options.plan, *backend); !text.empty()) {
+      out.print(text + "\n");
+    }
+  }
   int code = summary.interrupted ? exit_interrupted : exit_code(summary.tallies);
   if (!summary.interrupted && options.expect_caught) code = caught_code(summary, out);
   if (lacks(engines_not_run(required_engines(), summary.tallies), err) && code == 0) {

@@ -296,5 +296,21 @@ TEST_F(RunCli, TerminalHasColourUnlessNoColorIsSet) {
   EXPECT_FALSE(has(plain.out, "\x1b[")) << plain.out;
 }
 
+TEST_F(RunCli, JudgesACellOfTheLatticeWithItsRulesReported) {
+  const Finished run =
+      attest_cli({"run", "--profile", "large-kv", "--case", "8", "--backend",
+                  "faulty-wrap-bytes_int32.unified@cpu", "--out", folder.string(), "--quiet"});
+  EXPECT_EQ(run.code, 1) << run.out << run.err;
+  EXPECT_TRUE(has(run.out, "rules report")) << run.out;
+  EXPECT_TRUE(has(run.out, "offset of K wrapped at 2^31 bytes: page ")) << run.out;
+  EXPECT_TRUE(has(run.out, "--profile large-kv --case 8 --rules=report")) << run.out;
+  EXPECT_TRUE(has(run.out, "passed of judged")) << run.out;
+}
+
+TEST_F(RunCli, RefusesAProfileOrASizeItDoesNotKnow) {
+  EXPECT_EQ(attest_cli({"run", "--profile", "huge"}).code, 64);
+  EXPECT_EQ(attest_cli({"run", "--profile", "large-kv", "--memory", "much"}).code, 64);
+}
+
 }  // namespace
 }  // namespace attest

@@ -13,7 +13,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-class DenseMemory final : public PoolMemory {
+class DenseMemory final : public KvMemory {
  public:
   explicit DenseMemory(const PoolRequest& request)
       : margin_(round_up(std::max(request.margin_bytes, base_alignment), base_alignment)),
@@ -51,7 +51,7 @@ class DenseMemory final : public PoolMemory {
 
 }  // namespace
 
-std::unique_ptr<PoolMemory> make_dense_memory(const PoolRequest& request) {
+std::unique_ptr<KvMemory> make_dense_memory(const PoolRequest& request) {
   return std::make_unique<DenseMemory>(request);
 }
 

@@ -15,7 +15,7 @@ namespace attest {
 struct KvPool::State {
   PoolContents contents;
   Poison poison;
-  std::unique_ptr<PoolMemory> memory;
+  std::unique_ptr<KvMemory> memory;
   std::vector<ByteRange> units;             ///< byte ranges of contents.units()
   std::vector<std::uint64_t> fingerprints;  ///< of each unit, after construction
 
@@ -44,8 +44,8 @@ std::vector<ByteRange> ranges_of_units(const PoolContents& contents) {
   return ranges;
 }
 
-std::unique_ptr<PoolMemory> memory_for(const PoolContents& contents, Poison poison,
-                                       const std::vector<ByteRange>& units) {
+std::unique_ptr<KvMemory> memory_for(const PoolContents& contents, Poison poison,
+                                     const std::vector<ByteRange>& units) {
   const PoolLayout& layout = contents.layout();
   PoolRequest request;
   request.span_bytes = layout.span_bytes();

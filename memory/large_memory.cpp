@@ -39,9 +39,9 @@ std::int64_t available_memory() {
 }
 
 /// Other memory than was asked for, and why.
-class Instead final : public PoolMemory {
+class Instead final : public KvMemory {
  public:
-  Instead(std::unique_ptr<PoolMemory> memory, std::string note)
+  Instead(std::unique_ptr<KvMemory> memory, std::string note)
       : memory_(std::move(memory)), note_(std::move(note)) {}
   std::byte* base() const override { return memory_->base(); }
   std::int64_t before_bytes() const override { return memory_->before_bytes(); }
@@ -52,12 +52,12 @@ class Instead final : public PoolMemory {
   std::string_view note() const override { return note_; }
 
  private:
-  std::unique_ptr<PoolMemory> memory_;
+  std::unique_ptr<KvMemory> memory_;
   std::string note_;
 };
 
 /// \throws std::system_error, for dense memory that does not fit too
-std::unique_ptr<PoolMemory> make(const PoolRequest& request, LargePool kind, bool asked_for) {
+std::unique_ptr<KvMemory> make(const PoolRequest& request, LargePool kind, bool asked_for) {
   if (kind != LargePool::dense) return make_sparse_memory(request, kind);
   const std::int64_t available = available_memory();
   // Whoever asks for dense memory has counted; a stand-in must leave room for the other pool.
@@ -103,7 +103,7 @@ LargePool large_pool_wanted() {
                               " is none of lazy, eager, dense");
 }
 
-std::unique_ptr<PoolMemory> make_large_memory(const PoolRequest& request, LargePool wanted) {
+std::unique_ptr<KvMemory> make_large_memory(const PoolRequest& request, LargePool wanted) {
   std::string why;
   for (int kind = static_cast<int>(wanted); kind <= static_cast<int>(LargePool::dense); ++kind) {
     const auto one = static_cast<LargePool>(kind);

@@ -29,7 +29,7 @@ PoolRequest request_of(std::int64_t span) {
   return request;
 }
 
-std::uint16_t word_at(const PoolMemory& memory, std::int64_t at) {
+std::uint16_t word_at(const KvMemory& memory, std::int64_t at) {
   std::uint16_t word = 0;
   std::memcpy(&word, memory.base() + at, sizeof word);
   return word;

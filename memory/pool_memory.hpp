@@ -25,9 +25,9 @@ struct ByteRange {
 
 /// The address space of one pool, poison everywhere: Region::before_base in front of the base,
 /// unreferenced inside, past_end behind.
-class PoolMemory {
+class KvMemory {
  public:
-  virtual ~PoolMemory() = default;
+  virtual ~KvMemory() = default;
   virtual std::byte* base() const = 0;
   virtual std::int64_t before_bytes() const = 0;  ///< readable in front of the base
   virtual std::int64_t after_bytes() const = 0;   ///< readable behind the span
@@ -62,14 +62,14 @@ struct PoolRequest {
 };
 
 /// Plain memory. \throws std::bad_alloc
-std::unique_ptr<PoolMemory> make_dense_memory(const PoolRequest& request);
+std::unique_ptr<KvMemory> make_dense_memory(const PoolRequest& request);
 
 /// Address space with poison that nobody can write and private memory under the bytes in use
 /// (rounded to 4 KiB). The base lies at the end of a 4 GiB stretch of addresses, so that arithmetic
 /// on its low 32 bits alone always carries. \throws std::system_error naming what was asked, the
 /// errno and the limit of the machine that is behind it.
-std::unique_ptr<PoolMemory> make_sparse_memory(const PoolRequest& request,
-                                               LargePool kind = LargePool::eager);
+std::unique_ptr<KvMemory> make_sparse_memory(const PoolRequest& request,
+                                             LargePool kind = LargePool::eager);
 
 /// This machine cannot hold the pool in any form; says which forms were tried and why each failed.
 class PoolUnavailable : public std::runtime_error {
@@ -79,7 +79,7 @@ class PoolUnavailable : public std::runtime_error {
 
 /// The memory that is wanted, else the next that can be had: lazy, eager, dense where it fits in
 /// half of the memory that is free; note() then says why. \throws PoolUnavailable
-std::unique_ptr<PoolMemory> make_large_memory(const PoolRequest& request, LargePool wanted);
+std::unique_ptr<KvMemory> make_large_memory(const PoolRequest& request, LargePool wanted);
 
 /// Limits that turn a mapping down.
 struct MemoryLimits {

@@ -60,7 +60,7 @@ std::vector<ByteRange> writable_ranges(const std::vector<ByteRange>& in_use, std
   return ranges;
 }
 
-class SparseMemory final : public PoolMemory {
+class SparseMemory final : public KvMemory {
  public:
   SparseMemory(const PoolRequest& request, LargePool kind)
       : kind_(kind),
@@ -154,7 +154,7 @@ class SparseMemory final : public PoolMemory {
 
 }  // namespace
 
-std::unique_ptr<PoolMemory> make_sparse_memory(const PoolRequest& request, LargePool kind) {
+std::unique_ptr<KvMemory> make_sparse_memory(const PoolRequest& request, LargePool kind) {
   return std::make_unique<SparseMemory>(request, kind);
 }
 

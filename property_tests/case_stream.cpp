@@ -1,5 +1,6 @@
 #include "property_tests/case_stream.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "property_tests/generators.hpp"
@@ -66,6 +67,20 @@ StreamCase long_case(const RunPlan& plan, const Backend& backend, std::int64_t i
           .run = plan.run};
 }
 
+/// A dense pool costs seconds: what the indices are made of, and how the keys got there, is asked
+/// of sparse ones.
+bool worth_dense(const LargeKvCell& cell) {
+  const bool narrow = cell.table_dtype == Dtype::int32 &&
+                      (cell.signature != Signature::unified || cell.length_dtype == Dtype::int32);
+  return narrow && cell.by == LargeKvBy::page_ids && cell.form != "3d";
+}
+
+/// Whether the dense half of the lattice judges the cell: it is one of those, and fits.
+bool fits_dense(const RunPlan& plan, const LargeKvCell& cell, std::int64_t index) {
+  return worth_dense(cell) &&
+         dense_bytes(case_of(cell, static_cast<std::uint64_t>(index))) <= plan.memory;
+}
+
 }  // namespace
 
 std::int64_t stream_length(const RunPlan& plan, const Backend& backend) {
@@ -91,15 +106,31 @@ StreamCase case_at(const RunPlan& plan, const Backend& backend, std::int64_t ind
 std::vector<std::int64_t> cases_of(const RunPlan& plan, const Backend& backend) {
   std::vector<std::int64_t> cases;
   const std::int64_t length = stream_length(plan, backend);
+  const bool dense = plan.memory > 0 && plan.profile == Profile::large_kv;
+  const auto cells = dense ? large_kv_cells(backend.capabilities()) : std::vector<LargeKvCell>{};
   for (const std::int64_t index : cases_of(plan)) {
     if (index >= length) break;
-    if (plan.memory > 0 && plan.profile == Profile::large_kv &&
-        dense_bytes(case_at(plan, backend, index).c) > plan.memory) {
-      continue;
-    }
+    if (dense && !fits_dense(plan, cells[static_cast<std::size_t>(index)], index)) continue;
     cases.push_back(index);
   }
   return cases;
+}
+
+std::string left_out(const RunPlan& plan, const Backend& backend) {
+  if (plan.memory <= 0 || plan.profile != Profile::large_kv) return "";
+  std::int64_t count = 0;
+  std::int64_t most = 0;
+  std::int64_t index = 0;
+  for (const LargeKvCell& cell : large_kv_cells(backend.capabilities())) {
+    const std::int64_t at = index++;
+    if (!worth_dense(cell) || fits_dense(plan, cell, at)) continue;
+    ++count;
+    most = std::max(most, dense_bytes(case_of(cell, static_cast<std::uint64_t>(at))));
+  }
+  if (count == 0) return "";
+  return std::string(backend.name()) + ": " + std::to_string(count) +
+         " dense cells left out, the largest takes " + grouped(most) + " bytes of K and V, " +
+         grouped(plan.memory) + " were given";
 }
 
 std::string why_none(const RunPlan& plan, const Backend& backend) {

@@ -23,6 +23,8 @@ struct StreamCase {
 std::int64_t stream_length(const RunPlan& plan, const Backend& backend);
 /// Why the backend judges no case of it; empty = it does.
 std::string why_none(const RunPlan& plan, const Backend& backend);
+/// Which cells of the dense lattice do not fit into plan.memory, in words; empty = all do.
+std::string left_out(const RunPlan& plan, const Backend& backend);
 /// \param device that it runs on, for the line that judges it again
 StreamCase case_at(const RunPlan& plan, const Backend& backend, std::int64_t index,
                    int device = 0);

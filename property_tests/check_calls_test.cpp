@@ -149,5 +149,39 @@ TEST(CallGroups, KeepReasonsApartAndLeaveOutWhatIsRight) {
   EXPECT_EQ(text.find("2 calls"), std::string::npos) << text;
 }
 
+CheckedCall past_2_gib() {
+  CheckedCall call = call_with(Verdict::rejected, LabelOutcome::agree);
+  const std::int64_t edge = std::int64_t{1} << 30;
+  call.addresses = {{"q", 2, 0, 4096}, {"k", 2, edge, edge + 64}, {"v", 2, edge - 64, edge}};
+  return call;
+}
+
+TEST(CheckCalls, PrintTheOperandsThatTouchPast2GibibytesAndNoOthers) {
+  const std::string text = checked_call_text(past_2_gib(), Console::silent());
+  EXPECT_NE(text.find("touches  k bytes [2,147,483,648, 2,147,483,776), past 2^31 bytes"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("touches  q"), std::string::npos) << text;
+  EXPECT_EQ(text.find("touches  v"), std::string::npos) << text;
+}
+
+TEST(CheckCalls, SumUpTheFarthestOffsetOfEveryOperandAgainstTheBoundaries) {
+  CheckedCall near = past_2_gib();
+  near.addresses = {{"k", 2, 0, 128}};
+  const CheckSummary summary = summary_of({past_2_gib(), near});
+  EXPECT_EQ(summary.farthest.at("k").end_byte(), 2147483776);
+  const std::string text = check_summary_text(summary, false, Console::silent());
+  EXPECT_NE(text.find("2^31 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("2,147,483,776"), std::string::npos) << text;
+}
+
+TEST(CheckCalls, WriteTheAddressesOfEveryOperandAsJson) {
+  const auto json = nlohmann::json::parse(checked_call_json(past_2_gib()));
+  ASSERT_EQ(json["addresses"].size(), 3U);
+  EXPECT_EQ(json["addresses"][1]["operand"], "k");
+  EXPECT_EQ(json["addresses"][1]["first_byte"], 2147483648);
+  EXPECT_EQ(json["addresses"][1]["end_element"], 1073741888);
+}
+
 }  // namespace
 }  // namespace attest

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -202,6 +204,15 @@ TEST(WrapFaultDiagnosis, SaysThatADescriptorLeftARowOfZeros) {
   const Judgement judgement = judge(case_of(cell, index), backend, quick(cell));
   EXPECT_EQ(judgement.verdict, Verdict::mismatch);
   EXPECT_THAT(judgement.diagnosis, HasSubstr("is all zero: its keys lie past 2^31 - 2 bytes"));
+}
+
+TEST(WrapFaultTable, IsTheOneInTheDocumentation) {
+  std::ifstream file(ATTEST_SOURCE_DIR "/docs/large_kv.md");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  for (const WrapFault& fault : all_wrap_faults()) {
+    EXPECT_THAT(text, HasSubstr("| `" + std::string(fault.id) + "` | " + std::string(fault.says) +
+                                " | " + name(fault.boundary) + " |"));
+  }
 }
 
 /// The lattice itself, as `attest run --profile large-kv` judges it.

@@ -19,6 +19,7 @@ constexpr BenchGroup groups[] = {
     {"judge", "whole judgements of the small case list", measure_judge},
     {"rules", "the contract check of a batch of 256", measure_rules},
     {"fills", "tensor data beside a plain copy", measure_fills},
+    {"large_kv", "pools past 2 GiB beside small ones", measure_large_kv},
     {"amx", "the AMX kernels beside the machine's own tile and memory rates", measure_amx},
     {"hip", "the HIP kernel on a GPU beside a plain copy", measure_hip},
     {"hip_routes", "the HIP kernel's choice of a form beside the others", measure_hip_routes},

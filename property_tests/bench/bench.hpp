@@ -39,6 +39,7 @@ std::vector<Measurement> measure_reference();
 std::vector<Measurement> measure_judge();
 std::vector<Measurement> measure_rules();
 std::vector<Measurement> measure_fills();
+std::vector<Measurement> measure_large_kv();
 /// Native tiles: shares of the tile peak and of the read rate. Emulated: a launch's seconds. Empty
 /// where ATTEST_AMX=off.
 std::vector<Measurement> measure_amx();
