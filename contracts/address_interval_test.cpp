@@ -118,6 +118,19 @@ TEST(AddressIntervals, OfMlaFollowTheIndices) {
   EXPECT_EQ(of(c, "block table").end, 3);
 }
 
+TEST(AddressIntervals, OfBatchPrefillFollowTheSlots) {
+  BatchPrefillCall c;
+  c.q = contiguous(Dtype::bf16, {3, 4, 64});
+  c.k = c.v = contiguous(Dtype::bf16, {1000, 2, 64});
+  c.cu_seqlens_q = int_array(Dtype::int32, {0, 1, 3});
+  c.kv_indptr = int_array(Dtype::int32, {0, 2, 5});
+  c.kv_page_indices = int_array(Dtype::int32, {10, 700, 20, 30, 40, 999, 999});
+  EXPECT_EQ(of(c, "k").first, 10 * 128);
+  EXPECT_EQ(of(c, "k").end, 701 * 128) << "entries past the last key are not followed";
+  EXPECT_EQ(of(c, "block table").end, 5);
+  EXPECT_EQ(of(c, "q").end, 3 * 256);
+}
+
 TEST(AddressIntervals, SurviveNumbersThatNoMemoryHas) {
   UnifiedCall c = paged_call();
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();

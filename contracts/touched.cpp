@@ -152,9 +152,9 @@ void walk_cells(const IntArray& tokens, std::int64_t row, const Indices& columns
   const std::int64_t width = tokens.size(1);
   const auto cells = static_cast<std::int64_t>(tokens.values.size());
   const std::int64_t start = times(row, width);
-  const std::int64_t last = std::min(columns.last, cells - 1 - start);
-  for (std::int64_t column = columns.first; column <= last; ++column) {
-    if (start + column >= 0) pools.slot(entry(tokens, start + column));
+  const std::int64_t last = std::min(plus(start, columns.last), cells - 1);
+  for (std::int64_t at = std::max<std::int64_t>(plus(start, columns.first), 0); at <= last; ++at) {
+    pools.slot(entry(tokens, at));
   }
 }
 
@@ -232,6 +232,36 @@ std::vector<AddressInterval> touched(const MlaDecodeCall& c) {
   add_rows(list, "q", c.q, rows);
   pools.k.add_to(list, "kv");
   add_rows(list, "out", c.o, rows);
+  table.add_to(list, "block table");
+  return list;
+}
+
+std::vector<AddressInterval> touched(const BatchPrefillCall& c) {
+  Pools pools{Touched(c.k), Touched(c.v), c.k, c.v};
+  Touched table(c.kv_page_indices.meta);
+  Indices rows{farthest, -1};
+  const auto batch = static_cast<std::int64_t>(c.kv_indptr.values.size()) - 1;
+  for (std::int64_t i = 0; i < batch; ++i) {
+    const std::int64_t first = entry(c.cu_seqlens_q, i);
+    const std::int64_t count = entry(c.cu_seqlens_q, i + 1) - first;
+    const std::int64_t start = entry(c.kv_indptr, i);
+    const std::int64_t length = entry(c.kv_indptr, i + 1) - start;
+    if (count <= 0 || length <= 0) continue;
+    rows = {std::min(rows.first, first), std::max(rows.last, first + count - 1)};
+    const Indices seen{plus(start, first_seen(length, count, c.window_size[0] + 1)),
+                       plus(start, length) - 1};
+    table.box({seen});
+    const auto entries = static_cast<std::int64_t>(c.kv_page_indices.values.size());
+    for (std::int64_t at = std::max<std::int64_t>(seen.first, 0);
+         at <= std::min(seen.last, entries - 1); ++at) {
+      pools.slot(entry(c.kv_page_indices, at));
+    }
+  }
+  rows.last = std::min(rows.last, c.q.size(0) - 1);
+  std::vector<AddressInterval> list;
+  add_rows(list, "q", c.q, rows);
+  pools.k.add_to(list, "k");
+  pools.v.add_to(list, "v");
   table.add_to(list, "block table");
   return list;
 }

@@ -11,6 +11,7 @@ const TensorMeta& pool_meta(const Call& call, PoolHalf half) {
   if (const auto* u = std::get_if<UnifiedCall>(&call)) return k ? u->k : u->v;
   if (const auto* e = std::get_if<ExtendCall>(&call)) return k ? e->k_buffer : e->v_buffer;
   if (const auto* d = std::get_if<DecodeCall>(&call)) return k ? d->k_buffer : d->v_buffer;
+  if (const auto* b = std::get_if<BatchPrefillCall>(&call)) return k ? b->k : b->v;
   return std::get<MlaDecodeCall>(call).kv_buffer;
 }
 

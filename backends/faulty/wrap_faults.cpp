@@ -85,7 +85,8 @@ void add_of(const WrapFault& fault, std::vector<WrapBackend>& list) {
   const std::string implementation = "faulty-wrap-" + std::string(fault.id);
   const std::string says(fault.says);
   const bool both = fault.model.in_k && fault.model.in_v;
-  for (const Signature signature : all_signatures) {
+  for (const Signature signature :
+       {Signature::unified, Signature::extend, Signature::decode, Signature::mla_decode}) {
     if (fault.model.step == head_sum || (!both && !has_halves(signature))) continue;
     list.push_back(
         {std::make_unique<ScalarBackend>(implementation, signature, "scalar, but " + says,
