@@ -302,7 +302,7 @@ TEST_F(RunCli, JudgesACellOfTheLatticeWithItsRulesReported) {
                   "faulty-wrap-bytes_int32.unified@cpu", "--out", folder.string(), "--quiet"});
   EXPECT_EQ(run.code, 1) << run.out << run.err;
   EXPECT_TRUE(has(run.out, "rules report")) << run.out;
-  EXPECT_TRUE(has(run.out, "offset of K wrapped at 2^31 bytes: page ")) << run.out;
+  EXPECT_TRUE(has(run.out, "offset of K wrapped at 2^31 bytes: slot ")) << run.out;
   EXPECT_TRUE(has(run.out, "--profile large-kv --case 8 --rules=report")) << run.out;
   EXPECT_TRUE(has(run.out, "passed of judged")) << run.out;
 }
