@@ -28,7 +28,8 @@ namespace {
 
 struct Options {
   RunPlan plan;
-  std::string backend, shard = "1/1", rules, profile = "generated", memory, recipe, device = "0", record, junit;
+  std::string backend, shard = "1/1", rules, profile = "generated", memory, recipe, device = "0",
+                       record, junit;
   std::optional<std::int64_t> cases, one_case;
   double budget = 0, time_limit = 60, shrink_time = 10;
   bool json = false, verbose = false, quiet = false, expect_caught = false;

@@ -26,8 +26,7 @@ std::string why_none(const RunPlan& plan, const Backend& backend);
 /// Which cells of the dense lattice do not fit into plan.memory, in words; empty = all do.
 std::string left_out(const RunPlan& plan, const Backend& backend);
 /// \param device that it runs on, for the line that judges it again
-StreamCase case_at(const RunPlan& plan, const Backend& backend, std::int64_t index,
-                   int device = 0);
+StreamCase case_at(const RunPlan& plan, const Backend& backend, std::int64_t index, int device = 0);
 
 /// The indices of the plan that this backend judges: its shard's, as far as the profile goes, and
 /// as dense pools fit into plan.memory.
