@@ -69,19 +69,6 @@ std::vector<const Backend*> list_of_all() {
 
 bool runs_only_when_named(const Backend* backend) { return !backend->only_when_named().empty(); }
 
-std::vector<std::string_view> split_at_commas(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    std::string_view part = text.substr(0, comma);
-    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
-    while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
-    parts.push_back(part);
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
-  }
-}
-
 /// "hip@rocm": every signature of one implementation on one engine.
 bool names_the_engine(std::string_view part, std::string_view name) {
   const std::size_t at = part.find('@');
@@ -135,6 +122,8 @@ std::vector<std::string> near_names(std::string_view wanted, std::span<const Bac
 }
 
 [[noreturn]] void refuse_selector(std::string_view part, std::span<const Backend* const> from) {
+  if (part.empty())
+    throw std::invalid_argument("the selector has an empty part: \"\" names no backend");
   std::string text = "no backend is named \"" + std::string(part) + "\"";
   const std::vector<std::string> near = near_names(part, from);
   for (std::size_t i = 0; i < near.size(); ++i) {
@@ -179,6 +168,19 @@ std::span<const Backend* const> all_backends() {
   return list;
 }
 
+std::vector<std::string_view> split_at_commas(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+    while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
+    parts.push_back(part);
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 bool is_deliberate_fault(const Backend& backend) {
   return backend.name().starts_with(fault_prefix);
 }
@@ -216,6 +218,8 @@ std::vector<const Backend*> backends_to_run(std::string_view selector) {
   }
   std::vector<const Backend*> selected;
   for (const std::string_view part : split_at_commas(selector)) {
+    // An empty part must not stand for the default selection.
+    if (part.empty()) refuse_selector(part, all_backends());
     for (const Backend* backend : select_backends(part)) {
       const bool named = part.find('@') != std::string_view::npos;
       if (!named && runs_only_when_named(backend)) continue;
@@ -233,8 +237,8 @@ std::vector<std::string> unmet_requirements(std::string_view required) {
 std::vector<std::string> unmet_requirements(std::string_view required,
                                             std::span<const Backend* const> from) {
   std::vector<std::string> unmet;
+  if (required.empty()) return {};
   for (const std::string_view part : split_at_commas(required)) {
-    if (part.empty()) continue;
     std::string sentence = unmet_requirement(part, from);
     if (!sentence.empty()) unmet.push_back(std::move(sentence));
   }

@@ -14,7 +14,7 @@ std::span<const Backend* const> all_backends();
 
 /// Those that `selector` names: a full name, or a prefix that ends at '.', '-' or '@' or at a whole
 /// component ("scalar", "scalar.unified", "faulty"), or all signatures on one engine ("hip@rocm");
-/// several separated by commas. Without a
+/// several separated by commas, none of them empty. Without a
 /// selector: every backend that is not a deliberate fault.
 /// \throws std::invalid_argument naming the part that matches nothing, with near names.
 std::vector<const Backend*> select_backends(std::string_view selector);
@@ -25,6 +25,9 @@ std::vector<const Backend*> select_backends(std::string_view selector,
 /// selector at all, leaves out engines that another one stands for here
 /// (Backend::only_when_named).
 std::vector<const Backend*> backends_to_run(std::string_view selector);
+
+/// The parts of a selector or of ATTEST_REQUIRE, between commas, without the spaces around them.
+std::vector<std::string_view> split_at_commas(std::string_view text);
 
 /// Whether the backend is a kernel plus a named fault: it exists to be caught.
 bool is_deliberate_fault(const Backend& backend);

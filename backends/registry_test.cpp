@@ -113,7 +113,13 @@ TEST(Registry, RefusesAPrefixThatEndsInsideAComponent) {
 TEST(Registry, NamesNearOnesWhenNothingMatches) {
   EXPECT_THAT(refusal("scaler.unified"), HasSubstr("scalar.unified"));
   EXPECT_THAT(refusal("scalar,faulty-stale_pages"), HasSubstr("faulty-stale_page"));
-  EXPECT_THAT(refusal("scalar,,"), HasSubstr("\"\""));
+}
+
+TEST(Registry, RefusesAnEmptyPartOfASelector) {
+  for (const std::string_view bad : {",", "scalar,,", ",scalar", "scalar, "}) {
+    EXPECT_THAT(refusal(bad), HasSubstr("empty part")) << bad;
+    EXPECT_THROW(backends_to_run(bad), std::invalid_argument) << bad;
+  }
 }
 
 TEST(Requirements, AreMetByAnAvailableBackendOfThatEngine) {
@@ -149,8 +155,13 @@ TEST(Requirements, AreMetByOneOfSeveralSignatures) {
   EXPECT_THAT(unmet_requirements("hip@rocm", from), IsEmpty());
 }
 
+TEST(Requirements, AreUnmetWhereAPartIsEmpty) {
+  EXPECT_EQ(unmet_requirements(",,").size(), 3U);
+  EXPECT_EQ(unmet_requirements("scalar@cpu,").size(), 1U);
+}
+
 TEST(Requirements, SayWhenOneIsMalformed) {
-  for (const std::string_view bad : {"hip", "@rocm", "hip@", "hip.unified@rocm"}) {
+  for (const std::string_view bad : {"hip", "@rocm", "hip@", "hip.unified@rocm", " "}) {
     const std::vector<std::string> unmet = unmet_requirements(bad);
     ASSERT_EQ(unmet.size(), 1U) << bad;
     EXPECT_THAT(unmet[0], HasSubstr("<impl>@<engine>"));

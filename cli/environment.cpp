@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "contracts/printable.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/judge.hpp"
 #include "property_tests/report/console.hpp"
@@ -30,7 +31,7 @@ void report_killed_runs() {
   if (lines.empty()) return;
   const Console err = Console::of(STDERR_FILENO, "standard error");
   err.print("attest: an earlier run was killed while it judged:\n");
-  for (const std::string& line : lines) err.print("  " + line + "\n");
+  for (const std::string& line : lines) err.print("  " + printable(line) + "\n");
 }
 
 }  // namespace attest

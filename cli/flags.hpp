@@ -1,10 +1,17 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
 #include "property_tests/judge.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace attest {
 
@@ -15,9 +22,31 @@ inline const std::map<std::string, RulesMode>& rules_modes() {
   return modes;
 }
 
-/// Seconds of a flag as the milliseconds of a plan.
-inline std::chrono::milliseconds milliseconds_of(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(seconds * 1000));
-}
+/// Bounds of a flag's value, both taken.
+struct WholeRange {
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+};
+
+/// The sum of two such numbers is an index still.
+inline constexpr std::uint64_t most_cases = (std::uint64_t{1} << 62) - 1;
+
+/// A flag that takes a whole number in decimal digits: no sign, no octal, nothing clamped. What is
+/// outside `range` is a usage error that names the flag, the word and the bounds.
+CLI::Option* add_whole(CLI::App& command, const std::string& flag, WholeRange range,
+                       const std::string& says, std::function<void(std::uint64_t)> store);
+
+/// The same into a variable, whose value now is the default.
+template <class Integer>
+CLI::Option* add_whole(CLI::App& command, const std::string& flag, Integer& target,
+                       WholeRange range, const std::string& says);
+
+/// A flag that takes seconds, `least` to a year; not NaN. `target` holds the default.
+CLI::Option* add_seconds(CLI::App& command, const std::string& flag,
+                         std::chrono::milliseconds& target, std::chrono::milliseconds least,
+                         const std::string& says);
+
+/// A flag that takes a selector of backends; an empty one selects nothing and is a usage error.
+CLI::Option* add_selector(CLI::App& command, std::string& target, const std::string& says);
 
 }  // namespace attest

@@ -26,6 +26,10 @@ const std::atomic<bool>& interrupted() {
     // No SA_RESTART: a read of standard input must end too.
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
+    // A closed terminal; but nohup asked to outlive it.
+    struct sigaction hangup{};
+    ::sigaction(SIGHUP, nullptr, &hangup);
+    if (hangup.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
     return true;
   }();
   static_cast<void>(installed);

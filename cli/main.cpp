@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,8 @@
 #include "cli/commands.hpp"
 #include "cli/environment.hpp"
 #include "cli/usage.hpp"
+#include "contracts/printable.hpp"
+#include "contracts/resource_error.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
 #include "property_tests/in_flight.hpp"
@@ -43,7 +46,14 @@ void describe_app(CLI::App& app, Chosen& chosen) {
 }
 
 int complain(int code, const std::string& message) {
-  std::cerr << "attest: " << message << '\n';
+  // Lines of our own stay lines; words in them are anybody's.
+  std::string text = "attest: ";
+  for (std::size_t at = 0; at <= message.size();) {
+    const std::size_t end = std::min(message.find('\n', at), message.size());
+    text += printable(std::string_view(message).substr(at, end - at)) + '\n';
+    at = end + 1;
+  }
+  std::cerr << text;
   return code;
 }
 
@@ -59,8 +69,10 @@ Ending guarded(const std::function<Ending()>& action) {
     return {complain(exit_usage, error.what())};
   } catch (const std::bad_alloc&) {
     return {complain(exit_internal, "out of memory")};
+  } catch (const ResourceError& error) {
+    return {complain(exit_internal, printable(error.what()))};
   } catch (const std::system_error& error) {
-    return {complain(exit_io, error.what())};
+    return {complain(exit_io, printable(error.what()))};
   } catch (const std::exception& error) {
     return {complain(exit_internal, error.what())};
   }
@@ -80,6 +92,8 @@ int run_main(int argc, char** argv) {
   // A closed pipe is an error of write(), not the end of the process: workers and records come
   // first.
   std::signal(SIGPIPE, SIG_IGN);
+  // So is a file that grows past `ulimit -f`.
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app;
   const std::span<char* const> arguments(argv + 1, static_cast<std::size_t>(argc - 1));
   Chosen chosen{.arguments = {arguments.begin(), arguments.end()},

@@ -13,6 +13,7 @@
 #include "cli/environment.hpp"
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
+#include "contracts/printable.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
 #include "property_tests/in_flight.hpp"
@@ -30,7 +31,6 @@ struct Options {
   std::vector<std::filesystem::path> paths;
   ReplayPlan plan;
   std::string rules, record, junit;
-  double time_limit = 60;
   bool json = false, verbose = false;
   std::vector<std::string> arguments;
 };
@@ -65,7 +65,6 @@ Ending replay(Options& options) {
   print_in_flight_on_fatal_signals();
   report_killed_runs();
   if (!options.rules.empty()) options.plan.rules = rules_modes().at(options.rules);
-  options.plan.time_limit = milliseconds_of(options.time_limit);
   options.plan.stop = &interrupted();
   const Console err = Console::of(STDERR_FILENO, "standard error");
   const Console out = options.json ? err : Console::of(STDOUT_FILENO, "standard output");
@@ -103,7 +102,7 @@ Ending replay(Options& options) {
     } catch (...) {
       // The machine, not the file: what was judged is told first.
       broken = std::current_exception();
-      err.print("attest: ended in " + file.string() + "\n");
+      err.print("attest: ended in " + printable(file.string()) + "\n");
     }
     print_file(std::span(results).subspan(before), options.verbose, out);
     if (broken) break;
@@ -131,15 +130,12 @@ void add_replay(CLI::App& app, Chosen& chosen) {
   options->arguments = chosen.arguments;
   options->plan.program = chosen.program;
   command->add_option("paths", options->paths, "Fixtures, or folders of them")->required();
-  command
-      ->add_option("--backend", options->plan.backend,
-                   "Backends instead of the fixture's, by name or prefix")
-      ->type_name("SELECTOR");
+  add_selector(*command, options->plan.backend,
+               "Backends instead of the fixture's, by name or prefix");
   command->add_option("--rules", options->rules, "Only this mode: enforce, report or off")
       ->check(CLI::IsMember(rules_modes()));
-  command->add_option("--time-limit", options->time_limit, "Seconds for one launch")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  add_seconds(*command, "--time-limit", options->plan.time_limit, std::chrono::milliseconds(1),
+              "Seconds for one launch");
   CLI::Option* record =
       command->add_option("--record", options->record, "Write the run record")->type_name("FILE");
   command->add_flag("--json", options->json, "The record on standard output")->excludes(record);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -31,10 +32,13 @@ struct Options {
   std::string backend, shard = "1/1", rules, profile = "generated", memory, recipe, device = "0",
                        record, junit;
   std::optional<std::int64_t> cases, one_case;
-  double budget = 0, time_limit = 60, shrink_time = 10;
   bool json = false, verbose = false, quiet = false, expect_caught = false;
   std::vector<std::string> arguments;
 };
+
+// What a fixture of a failure can hold (docs/fixtures.md).
+constexpr std::uint64_t max_tokens = 4194304;
+constexpr std::uint64_t max_requests = 4096;
 
 void finish_plan(Options& options) {
   RunPlan& plan = options.plan;
@@ -52,9 +56,6 @@ void finish_plan(Options& options) {
     plan.memory = bytes_from_text(options.memory).value();
     ::setenv("ATTEST_KV_MEMORY", "dense", 1);  // of workers too
   }
-  plan.budget = milliseconds_of(options.budget);
-  plan.time_limit = milliseconds_of(options.time_limit);
-  plan.shrink_budget = milliseconds_of(options.shrink_time);
   plan.stop = &interrupted();
   if (!plan.fault.empty() && find_metadata_fault(plan.fault) == nullptr) {
     throw std::invalid_argument(unknown_subject(plan.fault));
@@ -68,6 +69,14 @@ void finish_plan(Options& options) {
     plan.count = 1;
   }
   if (options.expect_caught) plan.max_failures = 1;
+  if (plan.run.form == "2d" && plan.run.kv_splits > 1) {
+    throw std::invalid_argument("--form 2d walks the keys once; --kv-splits " +
+                                std::to_string(plan.run.kv_splits) + " contradicts it");
+  }
+  if (plan.run.form == "3d" && plan.run.kv_splits == 1) {
+    throw std::invalid_argument("--form 3d splits the keys; --kv-splits 1 contradicts it");
+  }
+  check_plan(plan);
 }
 
 RecordHeader header_of(const Options& options) {
@@ -162,11 +171,9 @@ Ending run(Options& options) {
 
 void add_selection(CLI::App& command, Options& options) {
   RunPlan& plan = options.plan;
-  command
-      .add_option("--backend", options.backend,
-                  "Backends by name or prefix, comma-separated; what is named must run. "
-                  "Default: every honest backend that can run here")
-      ->type_name("SELECTOR");
+  add_selector(command, options.backend,
+               "Backends by name or prefix, comma-separated; what is named must run. "
+               "Default: every honest backend that can run here");
   command
       .add_option("--profile", options.profile,
                   "generated: cases of a seed; large-kv: the boundaries of 32-bit offsets, with "
@@ -185,12 +192,17 @@ void add_selection(CLI::App& command, Options& options) {
       ->check([](const std::string& text) {
         return bytes_from_text(text) ? "" : text + " is no size such as 800MiB or 20GiB";
       });
-  command.add_option("--seed", plan.seed, "Of the case stream")->capture_default_str();
+  add_whole(command, "--seed", plan.seed, {0, std::numeric_limits<std::uint64_t>::max()},
+            "Of the case stream");
   CLI::Option* cases =
-      command.add_option("--cases", options.cases, "Cases per backend; 200, or all of a profile");
+      add_whole(command, "--cases", {1, most_cases}, "Cases per backend; 200, or all of a profile",
+                [&](std::uint64_t count) { options.cases = static_cast<std::int64_t>(count); });
   CLI::Option* first =
-      command.add_option("--first", plan.first, "Index of the first one")->capture_default_str();
-  command.add_option("--case", options.one_case, "Only this one")->excludes(cases)->excludes(first);
+      add_whole(command, "--first", plan.first, {0, most_cases}, "Index of the first one");
+  add_whole(command, "--case", {0, most_cases}, "Only this one",
+            [&](std::uint64_t index) { options.one_case = static_cast<std::int64_t>(index); })
+      ->excludes(cases)
+      ->excludes(first);
   command.add_option("--shard", options.shard, "Part i of n of the same cases")
       ->type_name("i/n")
       ->capture_default_str();
@@ -200,18 +212,16 @@ void add_selection(CLI::App& command, Options& options) {
       ->check(CLI::IsMember(rules_modes()));
   command.add_option("--fault", plan.fault,
                      "Put this mistake into every call (attest explain faults lists them)");
-  command.add_option("--max-kv", plan.max_kv, "Longest KV of a case")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--max-requests", plan.max_requests, "Largest batch")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  add_whole(command, "--max-kv", plan.max_kv, {1, max_tokens}, "Longest KV of a case");
+  add_whole(command, "--max-requests", plan.max_requests, {1, max_requests}, "Largest batch");
   command
       .add_option("--recipe", options.recipe,
                   "Data of every case; default: drawn, each case with data that could fail")
       ->check(CLI::IsMember({"normal", "recall", "needle", "features"}));
-  command.add_option("--form", plan.run.form, "Force a kernel form, as 2d or 3d");
-  command.add_option("--kv-splits", plan.run.kv_splits, "Force a split count");
+  command.add_option("--form", plan.run.form, "Force a kernel form")
+      ->check(CLI::IsMember({"2d", "3d"}));
+  add_whole(command, "--kv-splits", {1, 1024}, "Force a split count",
+            [&](std::uint64_t count) { plan.run.kv_splits = static_cast<int>(count); });
   command
       .add_option("--graph", plan.run.graph,
                   "Replay each call in a graph captured with the same, short or long lengths; then "
@@ -226,30 +236,20 @@ void add_selection(CLI::App& command, Options& options) {
 
 void add_limits(CLI::App& command, Options& options) {
   RunPlan& plan = options.plan;
-  command
-      .add_option("--budget", options.budget, "Seconds for the whole run, shared by the backends")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--time-limit", options.time_limit, "Seconds for one launch")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command
-      .add_option("--max-failures", plan.max_failures, "Leave a backend after this many; 0: never")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  using std::chrono::milliseconds;
+  add_seconds(command, "--budget", plan.budget, milliseconds(0),
+              "Seconds for the whole run, shared by the backends; 0: no limit");
+  add_seconds(command, "--time-limit", plan.time_limit, milliseconds(1), "Seconds for one launch");
+  add_whole(command, "--max-failures", plan.max_failures, {0, most_cases},
+            "Leave a backend after this many; 0: never");
   command.add_flag("--fail-fast", plan.fail_fast, "The first failure ends the run");
   command.add_flag("--expect-caught", options.expect_caught,
                    "For deliberate faults: 0 when every backend fails a case, else 7");
-  command
-      .add_option("--shrink-time", options.shrink_time, "Seconds to shrink a failure; 0: do not")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command
-      .add_option("--max-saved", plan.max_saved, "Failures per backend to shrink, save and print")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("--jobs", plan.jobs, "Cases at a time; 0: one per core")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_seconds(command, "--shrink-time", plan.shrink_budget, milliseconds(0),
+              "Seconds to shrink a failure; 0: do not");
+  add_whole(command, "--max-saved", plan.max_saved, {0, most_cases},
+            "Failures per backend to shrink, save and print");
+  add_whole(command, "--jobs", plan.jobs, {0, 1024}, "Cases at a time; 0: one per core");
 }
 
 void add_outputs(CLI::App& command, Options& options) {

@@ -37,6 +37,8 @@ std::string unknown_flag(const CLI::App& command, std::span<char* const> argumen
   for (const std::string_view argument : arguments) {
     if (argument == "--") break;
     if (argument.size() < 2 || argument[0] != '-') continue;
+    // A number below 0 is the value of a flag.
+    if (argument[1] == '.' || (argument[1] >= '0' && argument[1] <= '9')) continue;
     const std::string name(argument.substr(0, argument.find('=')));
     if (command.get_option_no_throw(name) == nullptr) return name;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct Capabilities {
   bool max_len_is_exact = false;
   /// 0 * NaN reaches the output from V slots past kv_len of the last page (a tile equals a page).
   bool reads_v_past_kv_len = false;
+  /// Launches have forms, 2d and 3d, and RunOptions can force one.
+  bool forms = false;
+  std::int64_t most_kv_splits = 0;  ///< that RunOptions can force; 0 = none
   /// Can take its process down (device kernels, foreign code): the judge runs it in a worker.
   bool isolate = false;
   /// Can run a call as a captured graph that is replayed.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "contracts/resource_error.hpp"
 #include "property_tests/case_stream.hpp"
 #include "property_tests/report/numbers.hpp"
 #include "property_tests/run_devices.hpp"
@@ -12,14 +13,14 @@
 namespace attest {
 namespace {
 
-int jobs_for(const RunPlan& plan, const Backend& backend, std::size_t cases) {
+int jobs_for(const RunPlan& plan, const Backend& backend, std::int64_t cases) {
   int jobs = plan.memory > 0 ? 1 : plan.jobs;  // the memory is for one case
   if (jobs <= 0) {
     jobs = backend.capabilities().isolate
                ? static_cast<int>(devices_of(plan, backend).size())
                : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   }
-  return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(jobs), cases));
+  return static_cast<int>(std::min<std::int64_t>(jobs, cases));
 }
 
 }  // namespace
@@ -32,7 +33,7 @@ BackendRun::BackendRun(const RunPlan& plan, const Backend& backend,
       deadline_(deadline),
       cases_(cases_of(plan, backend)),
       devices_(devices_of(plan, backend)),
-      jobs_(jobs_for(plan, backend, cases_.size())) {
+      jobs_(jobs_for(plan, backend, planned())) {
   tally_.backend = backend.name();
   tally_.engine = split_backend_name(backend.name()).engine;
   tally_.version = backend.profile().version;
@@ -41,9 +42,20 @@ BackendRun::BackendRun(const RunPlan& plan, const Backend& backend,
 
 void BackendRun::start(const std::shared_ptr<BackendRun>& self) {
   self->begin_ = Clock::now();
-  self->active_ = self->jobs_;
-  for (int i = 0; i < self->jobs_; ++i) {
-    std::thread([self] { self->work(); }).detach();
+  const auto jobs = static_cast<std::size_t>(self->jobs_);
+  for (std::size_t i = 1; i <= jobs; ++i) {
+    {
+      const std::lock_guard lock(self->mutex_);
+      ++self->active_;
+    }
+    try {
+      start_thread(i, jobs, "the run (--jobs)", [self] { self->work(); }).detach();
+    } catch (...) {
+      self->fail(std::current_exception());
+      const std::lock_guard lock(self->mutex_);
+      --self->active_;
+      return;
+    }
   }
 }
 
@@ -67,14 +79,25 @@ void BackendRun::work() {
 
 std::optional<std::int64_t> BackendRun::take() {
   const std::lock_guard lock(mutex_);
-  if (stopping() || error_ || next_ == cases_.size()) return std::nullopt;
-  const std::int64_t limit = plan_.fail_fast ? 1 : plan_.max_failures;
-  if (limit > 0 && tally_.failed() >= limit) return std::nullopt;
-  if (Clock::now() >= deadline_) {
+  if (stopping() || error_ || next_ == cases_.size() || enough()) return std::nullopt;
+  if (late()) {
     out_of_time_ = true;
     return std::nullopt;
   }
   return cases_[next_++];
+}
+
+bool BackendRun::enough() const {
+  const std::int64_t limit = plan_.fail_fast ? 1 : plan_.max_failures;
+  return limit > 0 && failures_ >= limit;
+}
+
+/// False for what other threads judged at the same time as the last failure that was asked for.
+bool BackendRun::take_failure() {
+  const std::lock_guard lock(mutex_);
+  if (enough()) return false;
+  ++failures_;
+  return true;
 }
 
 void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
@@ -101,6 +124,7 @@ void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
                     .features = made.features,
                     .judgement = judge(c, backend_, options)};
   if (!is_failure(result.judgement.verdict)) return deliver(result);
+  if (!take_failure()) return;
   try {
     look_closer(result, c, options);
   } catch (...) {
@@ -122,8 +146,8 @@ void BackendRun::look_closer(CaseResult& result, const Case& c, const JudgeOptio
                            : shrink_failure(result, c, backend_, options,
                                             {.budget = plan_.shrink_budget,
                                              .max_trials = plan_.max_trials,
-                                             .stop = [this] { return stopping(); }});
-  save_failure(result, best, backend_, plan_.out);
+                                             .stop = [this] { return stopping() || late(); }});
+  save_failure(result, best, backend_, plan_.rules, plan_.out);
 }
 
 void BackendRun::deliver(const CaseResult& result) {
@@ -142,7 +166,8 @@ bool BackendRun::wait() {
   std::unique_lock lock(mutex_);
   // Polled: a signal handler may set the flag but not notify.
   while (!changed_.wait_for(lock, std::chrono::milliseconds(50), [&] { return active_ == 0; })) {
-    if (!stopping()) continue;
+    if (late() && !stopping()) out_of_time_ = true;
+    if (!stopping() && !late()) continue;
     return changed_.wait_for(lock, plan_.grace, [&] { return active_ == 0; });
   }
   return true;

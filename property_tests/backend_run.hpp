@@ -28,7 +28,7 @@ class BackendRun {
   /// Starts the threads; each holds a share of `self`.
   static void start(const std::shared_ptr<BackendRun>& self);
 
-  /// False when threads are still at work after `stop` and the grace.
+  /// False when threads are still at work a grace after `stop` or the deadline.
   bool wait();
   /// Counts as one unavailable case instead of running.
   void unavailable(std::string reason);
@@ -46,6 +46,9 @@ class BackendRun {
   void work();
   std::optional<std::int64_t> take();
   void judge_one(std::int64_t index, InFlight& in_flight);
+  bool take_failure();
+  bool enough() const;
+  bool late() const { return Clock::now() >= deadline_; }
   void look_closer(CaseResult& result, const Case& c, const JudgeOptions& options);
   void deliver(const CaseResult& result);
   void fail(std::exception_ptr error);
@@ -54,7 +57,7 @@ class BackendRun {
   const Backend& backend_;
   const std::vector<RunObserver*> observers_;
   const Clock::time_point deadline_;
-  const std::vector<std::int64_t> cases_;
+  const CaseRange cases_;
   const std::vector<int> devices_;
   const int jobs_;
 
@@ -62,6 +65,7 @@ class BackendRun {
   std::condition_variable changed_;
   std::size_t next_ = 0;
   int active_ = 0;
+  std::int64_t failures_ = 0;  ///< taken on, though some may not be told yet
   std::int64_t saved_ = 0;
   bool out_of_time_ = false;
   std::atomic<bool> closed_{false};

@@ -101,7 +101,8 @@ Case case_of(const Fixture& fixture, bool with_fault) {
 Fixture fixture_of(const Case& c, std::string_view backend, Verdict verdict,
                    const std::vector<std::string>& rules) {
   Fixture fixture;
-  fixture.name = file_stem(std::string(backend) + ' ' + c.origin);
+  const std::string fault = c.fault.empty() ? "" : " fault " + c.fault;
+  fixture.name = file_stem(std::string(backend) + ' ' + c.origin + fault);
   fixture.story = describe(c.problem);
   fixture.source = c.origin;
   fixture.trace = {c.problem};

@@ -103,17 +103,16 @@ StreamCase case_at(const RunPlan& plan, const Backend& backend, std::int64_t ind
   return made;
 }
 
-std::vector<std::int64_t> cases_of(const RunPlan& plan, const Backend& backend) {
-  std::vector<std::int64_t> cases;
-  const std::int64_t length = stream_length(plan, backend);
-  const bool dense = plan.memory > 0 && plan.profile == Profile::large_kv;
-  const auto cells = dense ? large_kv_cells(backend.capabilities()) : std::vector<LargeKvCell>{};
-  for (const std::int64_t index : cases_of(plan)) {
-    if (index >= length) break;
-    if (dense && !fits_dense(plan, cells[static_cast<std::size_t>(index)], index)) continue;
-    cases.push_back(index);
+CaseRange cases_of(const RunPlan& plan, const Backend& backend) {
+  const CaseRange all = cases_of(plan).before(stream_length(plan, backend));
+  if (plan.memory <= 0 || plan.profile != Profile::large_kv) return all;
+  const auto cells = large_kv_cells(backend.capabilities());
+  std::vector<std::int64_t> fitting;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const LargeKvCell& cell = cells[static_cast<std::size_t>(all[i])];
+    if (fits_dense(plan, cell, all[i])) fitting.push_back(all[i]);
   }
-  return cases;
+  return CaseRange(std::move(fitting));
 }
 
 std::string left_out(const RunPlan& plan, const Backend& backend) {

@@ -30,6 +30,6 @@ StreamCase case_at(const RunPlan& plan, const Backend& backend, std::int64_t ind
 
 /// The indices of the plan that this backend judges: its shard's, as far as the profile goes, and
 /// as dense pools fit into plan.memory.
-std::vector<std::int64_t> cases_of(const RunPlan& plan, const Backend& backend);
+CaseRange cases_of(const RunPlan& plan, const Backend& backend);
 
 }  // namespace attest

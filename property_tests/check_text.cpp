@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "contracts/printable.hpp"
 #include "contracts/rules.hpp"
 #include "property_tests/report/by_count.hpp"
 #include "property_tests/report/numbers.hpp"
@@ -19,9 +20,10 @@ std::string dumped(const Json& json) {
 std::string title(const CheckedCall& call, const Console& console) {
   const std::string word(name(call.outcome()));
   const bool wrong = call.outcome() == CallOutcome::wrong;
-  return (wrong ? console.bad(word) : console.doubtful(word)) + "  " + call.id + "  " +
-         call.kernel + "  " + call.mode + " " + call.path +
-         (call.file_version.empty() ? "" : "  of " + call.file_version) + "\n";
+  return (wrong ? console.bad(word) : console.doubtful(word)) + "  " +
+         printable(call.id + "  " + call.kernel + "  " + call.mode + " " + call.path +
+                   (call.file_version.empty() ? "" : "  of " + call.file_version)) +
+         "\n";
 }
 
 std::string kernel_table(const CheckSummary& summary, const Console& console) {
@@ -36,7 +38,7 @@ std::string kernel_table(const CheckSummary& summary, const Console& console) {
                    {"unsupported", right}});
   const auto row = [&](const std::string& kernel, const CheckSummary::Kernel& of) {
     const std::string wrong = std::to_string(of.wrong);
-    table.add({kernel, std::to_string(of.calls), std::to_string(of.ok + of.wrong),
+    table.add({printable(kernel), std::to_string(of.calls), std::to_string(of.ok + of.wrong),
                std::to_string(of.ok), of.wrong > 0 ? console.bad(wrong) : wrong,
                std::to_string(of.doubtful), std::to_string(of.not_recorded),
                std::to_string(of.unsupported)});
@@ -95,15 +97,15 @@ std::string label_lines(const CheckSummary& summary, const Console& console) {
   if (!summary.doubtful.empty()) {
     text += "\nLabelled only as a doubt, so not held against anybody:\n";
     for (const CheckedCall& call : summary.doubtful) {
-      text += "  " + call.id + "  " + std::string(name(call.outcome())) +
-              "  label: " + call.label.front() + "\n";
+      text += "  " + printable(call.id) + "  " + std::string(name(call.outcome())) +
+              "  label: " + printable(call.label.front()) + "\n";
     }
   }
   if (!summary.differing.empty()) {
     text += "\n" + console.bad("Labels that differ") + ":\n";
     for (const CheckedCall& call : summary.differing) {
-      text += "  " + call.id + "  " + std::string(name(call.outcome())) + "  " +
-              call.comparison.reason + "\n";
+      text += "  " + printable(call.id) + "  " + std::string(name(call.outcome())) + "  " +
+              printable(call.comparison.reason) + "\n";
     }
   }
   return text;
@@ -119,16 +121,16 @@ std::string checked_call_text(const CheckedCall& call, const Console& console) {
   std::string text = title(call, console);
   // Of a wrong call the reason is its first finding.
   if (call.outcome() != CallOutcome::wrong && !call.check.reason.empty()) {
-    text += "  " + call.check.reason + "\n";
+    text += "  " + printable(call.check.reason) + "\n";
   }
   for (const Finding& finding : call.check.findings) {
-    text += "  " + to_string(finding);
+    text += "  " + printable(to_string(finding));
     if (finding.more > 0) text += " (and " + counted(finding.more, "more place") + ")";
     text += "\n";
   }
   text += address_lines(call);
   if (call.comparison.outcome == LabelOutcome::disagree)
-    text += "  label differs: " + call.comparison.reason + "\n";
+    text += "  label differs: " + printable(call.comparison.reason) + "\n";
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 #include "property_tests/in_flight_lines.hpp"
 
@@ -33,6 +34,36 @@ void reflect(std::size_t slot) {
   std::memcpy(at, line.text.data(), size);
   at[size] = static_cast<std::byte>('\n');
 }
+
+/// Where the handlers run when a thread has used up its own stack. Installed for as long as the
+/// thread lives, unless it has one already (sanitizers give their own).
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t now{};
+    if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+    memory_.resize(bytes);
+    stack_t own{};
+    own.ss_sp = memory_.data();
+    own.ss_size = memory_.size();
+    ::sigaltstack(&own, nullptr);
+  }
+  ~SignalStack() {
+    if (memory_.empty()) return;
+    stack_t off{};
+    off.ss_flags = SS_DISABLE;
+    ::sigaltstack(&off, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  // A frame with AVX-512 and tile state takes 11 KiB; handlers that fill pages run here too.
+  static constexpr std::size_t bytes = 131072;
+  std::vector<char> memory_;
+};
+
+void give_signal_stack() { thread_local const SignalStack stack; }
 
 constexpr std::array fatal_signals = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 std::array<struct sigaction, fatal_signals.size()> previous;
@@ -63,6 +94,7 @@ void on_fatal_signal(int signal_number) {
 }  // namespace
 
 InFlight::InFlight(std::string_view repro) {
+  give_signal_stack();
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].used.exchange(true)) continue;
     slot_ = static_cast<int>(i);
@@ -92,6 +124,7 @@ InFlight::~InFlight() {
 void mirror_lines(std::byte* to) { mirror = to; }
 
 void print_in_flight_on_fatal_signals() {
+  give_signal_stack();
   for (std::size_t i = 0; i < fatal_signals.size(); ++i) {
     struct sigaction action{};
     action.sa_handler = on_fatal_signal;

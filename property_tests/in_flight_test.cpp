@@ -28,6 +28,26 @@ TEST(InFlightDeathTest, AFaultPrintsTheLinesOfAllThreadsAndStillKills) {
       "killed by a signal while it judged:\n  attest run --case 3\n  attest run --case 5\n");
 }
 
+int descend(volatile int depth) {
+  volatile char frame[1024] = {};
+  frame[0] = static_cast<char>(depth);
+  return descend(depth + 1) + frame[0];
+}
+
+TEST(InFlightDeathTest, AThreadWithoutStackLeftPrintsItsLineAllTheSame) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        print_in_flight_on_fatal_signals();
+        std::thread([] {
+          const InFlight line("attest run --case 7");
+          ::_exit(descend(0));
+        }).join();
+      },
+      [](int status) { return status != 0; },
+      "killed by a signal while it judged:\n  attest run --case 7\n");
+}
+
 TEST(InFlightDeathTest, AFinishedCaseIsNotBlamed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -1,14 +1,18 @@
 #include "property_tests/isolated_backend.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <new>
 
 #include "backends/worker/frame.hpp"
 #include "backends/worker/worker_process.hpp"
+#include "contracts/resource_error.hpp"
 #include "contracts/verdict.hpp"
+#include "memory/pool_memory.hpp"
 #include "property_tests/run_wire.hpp"
 
 namespace attest {
@@ -74,6 +78,12 @@ int worker_main(int fd, std::span<const Backend* const> backends) try {
     std::string reply;
     try {
       reply = answer_request(*request, backends);
+    } catch (const ResourceError& error) {
+      reply = encode_shortage(error.code().value(), error.place());
+    } catch (const PoolUnavailable& error) {
+      reply = encode_no_pool(error.what());
+    } catch (const std::bad_alloc&) {
+      reply = encode_shortage(ENOMEM, "memory of a launch");
     } catch (const std::exception& error) {
       reply = encode_error(error.what());
     }

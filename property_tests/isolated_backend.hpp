@@ -38,7 +38,8 @@ class IsolatedBackend : public Backend {
   const NumericsProfile& profile() const override { return inner_.profile(); }
   Answer available() const override { return inner_.available(); }
   Answer supports(const Call& call) const override { return inner_.supports(call); }
-  /// \throws WorkerCrashed, WorkerHung; BackendError with what the backend itself threw.
+  /// \throws WorkerCrashed, WorkerHung; BackendError with what the backend itself threw;
+  /// ResourceError when a worker cannot be started or has not enough of something.
   RunResult run(const Call& call, const TensorSource& source,
                 const RunOptions& options) const override;
 

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <limits>
 #include <thread>
 
+#include "contracts/resource_error.hpp"
 #include "property_tests/judge.hpp"
 #include "property_tests/run_wire.hpp"
 #include "property_tests/stub_backend.hpp"
@@ -175,6 +177,16 @@ TEST(RunWire, QuotesAWordThatNamesNoRecipe) {
     FAIL() << "it was accepted";
   } catch (const BackendError& error) {
     EXPECT_EQ(std::string(error.what()), "worker request: recipe = \"recoil\" names nothing");
+  }
+}
+
+TEST(RunWire, SaysWhatTheWorkerRanOutOf) {
+  try {
+    decode_result(encode_shortage(EMFILE, "memfd_create of the poison"));
+    FAIL() << "it was taken for a result";
+  } catch (const ResourceError& error) {
+    EXPECT_EQ(error.code().value(), EMFILE);
+    EXPECT_EQ(error.place(), "worker: memfd_create of the poison");
   }
 }
 

@@ -133,6 +133,32 @@ void weigh(const Call& call, const TensorSource& source, const Attended& meaning
                                   launched.finished().stray_reads});
 }
 
+/// Where it decides whether a launch hung.
+std::string limit_flag(std::chrono::milliseconds limit) {
+  if (limit == JudgeOptions{}.time_limit) return "";
+  const std::string thousandths = std::to_string(1000 + limit.count() % 1000).substr(1);
+  std::string seconds = std::to_string(limit.count() / 1000) + "." + thousandths;
+  seconds.erase(seconds.find_last_not_of('0') + 1);
+  if (seconds.back() == '.') seconds.pop_back();
+  return " --time-limit " + seconds;
+}
+
+/// Whether the backend can do what the run forces on it.
+Answer can_force(const RunOptions& run, const Backend& backend) {
+  const Capabilities& can = backend.capabilities();
+  if (!run.form.empty() && !can.forms) {
+    return Answer::no("the backend has no forms 2d and 3d to force one of");
+  }
+  if (run.kv_splits > can.most_kv_splits) {
+    return Answer::no("the backend can be made to split the keys " +
+                      (can.most_kv_splits == 0
+                           ? std::string("nowhere")
+                           : "into " + std::to_string(can.most_kv_splits) + " parts at most") +
+                      ", not into " + std::to_string(run.kv_splits));
+  }
+  return {};
+}
+
 void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
             Judgement& judgement) {
   if (auto error = problem_error(c.problem)) {
@@ -152,6 +178,9 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
     return say(judgement, Verdict::unavailable, available.reason);
   }
   if (!can_run(*call, backend, judgement)) return;
+  if (const Answer forced = can_force(options.run, backend); !forced) {
+    return say(judgement, Verdict::unsupported, forced.reason);
+  }
   if (auto why = cannot_launch(*call, c.problem, slots, options.run.kv_splits)) {
     return say(judgement, Verdict::unsupported, *std::move(why));
   }
@@ -180,6 +209,7 @@ Judgement judge(const Case& c, const Backend& backend, const JudgeOptions& optio
   judgement.backend = backend.name();
   judgement.engine = split_backend_name(backend.name()).engine;
   judgement.repro = repro_line(c, backend.name(), options.rules, options.program);
+  if (backend.capabilities().isolate) judgement.repro += limit_flag(options.time_limit);
   decide(c, backend, options, judgement);
   judgement.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

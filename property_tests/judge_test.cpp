@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cmath>
 #include <limits>
 
+#include "contracts/resource_error.hpp"
 #include "property_tests/stub_backend.hpp"
 
 namespace attest {
@@ -137,6 +139,30 @@ TEST(Judge, TurnsAnExceptionOfTheBackendIntoACrash) {
   const Judgement j = judge(verify_case(), stub);
   EXPECT_EQ(j.verdict, Verdict::crashed);
   EXPECT_THAT(j.reason, HasSubstr("invalid device function"));
+}
+
+TEST(Judge, LetsAnythingThatTheHarnessRunsOutOfAloud) {
+  StubBackend stub;
+  stub.after = [](const TensorSource&, const RunOptions&, RunResult&) {
+    throw ResourceError(ENOMEM, "reserving 5 bytes");
+  };
+  EXPECT_THROW(judge(verify_case(), stub), ResourceError);
+}
+
+TEST(Judge, RefusesToForceWhatABackendDoesNotHave) {
+  StubBackend stub;
+  stub.stub_capabilities.forms = false;
+  stub.stub_capabilities.most_kv_splits = 4;
+  JudgeOptions options;
+  options.run.form = "3d";
+  EXPECT_EQ(judge(verify_case(), stub, options).verdict, Verdict::unsupported);
+  options.run = {.kv_splits = 5};
+  const Judgement j = judge(verify_case(), stub, options);
+  EXPECT_EQ(j.verdict, Verdict::unsupported);
+  EXPECT_THAT(j.reason, HasSubstr("4 parts at most, not into 5"));
+  EXPECT_EQ(stub.runs, 0);
+  options.run = {.form = "3d", .kv_splits = 2};
+  EXPECT_EQ(judge(verify_case(), StubBackend::inner(), options).form, "split 2");
 }
 
 TEST(Judge, LetsTheHarnessRunOutOfMemoryAloud) {

@@ -45,12 +45,13 @@ char cache_half(std::string_view key) {
   return key == "v" || key == "v_buffer" ? 'v' : 0;
 }
 
+bool is_query(std::string_view key) { return key == "q" || key == "q_extend" || key == "query"; }
+
 /// Elements per row that the tensors' source writes there; 0 for tensors it does not fill.
 std::int64_t filled_dim(std::string_view key, const Model& model) {
   if (key == "v_extend" || key == "value" || cache_half(key) == 'v') return model.v_head_dim;
   const bool k_side = key == "k_extend" || key == "key" || cache_half(key) == 'k';
-  const bool query = key == "q" || key == "q_extend" || key == "query";
-  return k_side || query ? model.head_dim : 0;
+  return k_side || is_query(key) ? model.head_dim : 0;
 }
 
 /// Scheduler's pages in use, as units of the view.
@@ -86,6 +87,13 @@ class Checker {
     if (dim > 0 && !meta.shape.empty() && meta.shape.back() != dim) {
       reason_ = tensor_text(key, meta) + " holds " + std::to_string(meta.shape.back()) +
                 " elements per head where the model has " + std::to_string(dim) +
+                ": there is no data to fill it with";
+      return;
+    }
+    const Dtype data = is_query(key) ? problem_.model.q_dtype : problem_.model.kv_dtype;
+    if (dim > 0 && size_bytes(meta.dtype) != size_bytes(data)) {
+      reason_ = std::string(key) + " of " + std::string(name(meta.dtype)) +
+                " has elements of another size than the problem's " + std::string(name(data)) +
                 ": there is no data to fill it with";
       return;
     }

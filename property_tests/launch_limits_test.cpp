@@ -54,6 +54,20 @@ TEST(LaunchLimits, NameAQueryWhoseStrideTakesTheMachinesMemory) {
             "1073741824 bytes, the most that a launch on the host takes");
 }
 
+TEST(LaunchLimits, NameATensorWhoseElementsHaveAnotherSizeThanItsData) {
+  const Case q =
+      edited<UnifiedCall>(Signature::unified, [](UnifiedCall& u) { u.q.dtype = Dtype::f32; });
+  EXPECT_EQ(refusal(q),
+            "q of f32 has elements of another size than the problem's bf16: there is no data to "
+            "fill it with");
+  const Case k = edited<UnifiedCall>(Signature::unified,
+                                     [](UnifiedCall& u) { u.k.dtype = Dtype::fp8_e4m3fn; });
+  EXPECT_THAT(refusal(k), HasSubstr("k of fp8_e4m3fn has elements"));
+  const Case fresh =
+      edited<ExtendCall>(Signature::extend, [](ExtendCall& e) { e.v_extend->dtype = Dtype::f32; });
+  EXPECT_THAT(refusal(fresh), HasSubstr("v_extend of f32"));
+}
+
 TEST(LaunchLimits, SurviveNumbersWhoseProductsOverflow) {
   const Case c = edited<UnifiedCall>(Signature::unified, [](UnifiedCall& u) {
     u.out.shape[0] = u.out.strides[0] = std::int64_t{1} << 62;

@@ -140,9 +140,13 @@ std::vector<Fixture> earlier_steps(const Fixture& fixture) {
   return steps;
 }
 
-CaseResult without_backend(const Fixture& fixture, const ReplayPlan& plan) {
+CaseResult without_backend(const Fixture& fixture, const Case& c, const ReplayPlan& plan) {
   CaseResult result;
   result.name = fixture.name;
+  result.story = fixture.story;
+  result.problem = in_words(c);
+  result.judgement.repro = plan.program + " replay " + shell_word(c.origin);
+  if (!plan.backend.empty()) result.judgement.repro += " --backend " + shell_word(plan.backend);
   result.judgement.verdict = Verdict::unsupported;
   result.judgement.backend = plan.backend.empty() ? "any" : plan.backend;
   result.judgement.reason = "no selected backend has the signature " + fixture.signature;
@@ -163,7 +167,7 @@ void judge_on_backends(const Fixture& fixture, const FixtureSide& side,
   Case c = case_of(fixture, side.with_fault);
   c.origin = file.string();
   const auto backends = backends_for(fixture, side.with_fault, plan, c.signature);
-  if (backends.empty()) each(without_backend(fixture, plan));
+  if (backends.empty()) each(without_backend(fixture, c, plan));
   for (const Backend* backend : backends) {
     for (const RulesMode mode : modes) {
       if (plan.stop != nullptr && plan.stop->load()) return;
@@ -178,13 +182,15 @@ std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesyst
   namespace fs = std::filesystem;
   std::vector<fs::path> files;
   for (const fs::path& path : paths) {
-    if (!fs::is_directory(path)) {
+    std::error_code none;
+    if (!fs::is_directory(path, none)) {
       files.push_back(path);
       continue;
     }
     std::vector<fs::path> inside;
     for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      if (entry.is_regular_file() && entry.path().extension() == ".json") {
+      // Links that lead nowhere too: reading them says why.
+      if (!entry.is_directory(none) && entry.path().extension() == ".json") {
         inside.push_back(entry.path());
       }
     }

@@ -44,6 +44,7 @@ class Replay : public testing::Test {
 
   fs::path save(const Fixture& fixture) const {
     const fs::path path = folder / (fixture.name + ".json");
+    fs::create_directories(folder);
     write_atomically(path, to_json(fixture));
     return path;
   }
@@ -148,6 +149,28 @@ TEST_F(Replay, TakesAFolderForEveryFixtureBelowIt) {
   const std::vector<fs::path> files = fixture_files({folder});
   ASSERT_EQ(files.size(), 2U);
   EXPECT_EQ(files[0].filename(), "a_second.json");
+}
+
+TEST_F(Replay, ListsLinksThatLeadNowhereSoThatReadingThemSaysWhy) {
+  save(short_prefix());
+  fs::create_symlink("a_loop.json", folder / "a_loop.json");
+  fs::create_symlink("absent", folder / "b_dangling.json");
+  const std::vector<fs::path> files = fixture_files({folder});
+  ASSERT_EQ(files.size(), 3U);
+  for (const std::size_t i : {0U, 1U}) {
+    EXPECT_THROW(replay_file(files[i], {}, [](const CaseResult&) {}), FixtureError) << files[i];
+  }
+}
+
+TEST_F(Replay, NamesTheProblemAndTheLineWhereNoBackendFits) {
+  ReplayPlan plan;
+  plan.backend = "scalar.unified@cpu";
+  plan.program = "bin/attest";
+  const fs::path path = save(short_prefix());
+  const std::vector<CaseResult> results = replay(path, plan);
+  EXPECT_NE(results[0].problem.find("target_verify"), std::string::npos) << results[0].problem;
+  EXPECT_EQ(results[0].judgement.repro,
+            "bin/attest replay " + path.string() + " --backend scalar.unified@cpu");
 }
 
 TEST_F(Replay, RefusesAFolderWithoutFixtures) {

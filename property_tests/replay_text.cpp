@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "contracts/printable.hpp"
 #include "property_tests/report/failure_text.hpp"
 #include "property_tests/report/numbers.hpp"
 #include "property_tests/report/text_table.hpp"
@@ -13,7 +14,7 @@ namespace {
 std::string cell(const CaseResult& result, const Console& console) {
   const Judgement& judgement = result.judgement;
   std::string text = console.as(judgement.verdict, name(judgement.verdict));
-  if (const std::string by = found_by(judgement); !by.empty()) text += by.substr(1);
+  if (const std::string by = found_by(judgement); !by.empty()) text += printable(by.substr(1));
   if (judgement.verdict == Verdict::pass && !judgement.findings.empty()) {
     const Finding& finding = judgement.findings.front();
     text += ", " + std::string(name(finding.severity)) + " by " + finding.rule;
@@ -24,7 +25,8 @@ std::string cell(const CaseResult& result, const Console& console) {
 
 std::string title(const CaseResult& result, const Console& console) {
   const std::string name = result.name.substr(0, result.name.find(','));
-  return console.bold(name) + (result.story.empty() ? "" : ": " + result.story) + "\n";
+  return console.bold(printable(name)) +
+         (result.story.empty() ? "" : ": " + printable(result.story)) + "\n";
 }
 
 /// The finding that decided, or the first one: its array, value and expectation.
@@ -56,7 +58,8 @@ std::string reasons(std::span<const CaseResult> results) {
   }
   std::string text;
   for (const std::string& line : said) {
-    text += (text.empty() ? "  because            " : "                     ") + line + "\n";
+    text +=
+        (text.empty() ? "  because            " : "                     ") + printable(line) + "\n";
   }
   return text;
 }

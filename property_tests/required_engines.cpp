@@ -2,18 +2,16 @@
 
 #include <algorithm>
 
-#include "backends/backend.hpp"
+#include "backends/registry.hpp"
 
 namespace attest {
 
 std::vector<std::string> engines_not_run(std::string_view required,
                                          std::span<const BackendTally> tallies) {
   std::vector<std::string> sentences;
-  while (!required.empty()) {
-    const std::size_t comma = std::min(required.find(','), required.size());
-    const std::string part(required.substr(0, comma));
-    required.remove_prefix(std::min(comma + 1, required.size()));
-    if (part.empty()) continue;
+  if (required.empty()) return sentences;
+  for (const std::string_view named : split_at_commas(required)) {
+    const std::string part(named);
     const bool ran = std::any_of(tallies.begin(), tallies.end(), [&](const BackendTally& tally) {
       const BackendName name = split_backend_name(tally.backend);
       return tally.cases() > 0 && name.implementation + "@" + name.engine == part;

@@ -27,6 +27,12 @@ TEST(RequiredEngines, AreNotMetByAnEmulatedOne) {
                                       "ATTEST_REQUIRE names hip@rocm, and no case ran on it"}));
 }
 
+TEST(RequiredEngines, AreReadWithoutTheSpacesAroundThem) {
+  const std::array tallies = {ran("amx.extend@native", 3)};
+  EXPECT_TRUE(engines_not_run(" amx@native ", tallies).empty());
+  EXPECT_EQ(engines_not_run("amx@native,", tallies).size(), 1U) << "an empty part is not met";
+}
+
 TEST(RequiredEngines, AreNotMetByBeingAvailable) {
   const std::array tallies = {ran("amx.extend@native", 0)};
   EXPECT_EQ(engines_not_run("amx@native", tallies).size(), 1U);

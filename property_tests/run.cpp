@@ -1,7 +1,9 @@
 #include "property_tests/run.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 
@@ -13,17 +15,6 @@ namespace attest {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-void check_plan(const RunPlan& plan) {
-  if (plan.backends.empty()) throw std::invalid_argument("no backend is selected");
-  if (plan.count <= 0) throw std::invalid_argument("zero cases: nothing would run");
-  if (plan.first < 0) throw std::invalid_argument("the first case is below 0");
-  if (cases_of(plan).empty()) {
-    throw std::invalid_argument("shard " + std::to_string(plan.shard.index) + "/" +
-                                std::to_string(plan.shard.count) + " of " +
-                                std::to_string(plan.count) + " cases is empty");
-  }
-}
 
 /// This backend's fair part of what is left of the budget.
 Clock::time_point deadline_of(const RunPlan& plan, Clock::time_point start, std::size_t done) {
@@ -39,7 +30,7 @@ void run_one(const std::shared_ptr<BackendRun>& run, const Backend& backend,
   try {
     for (RunObserver* observer : observers) observer->begins(backend, run->planned());
     BackendRun::start(run);
-    summary.abandoned = !run->wait();
+    if (!run->wait()) summary.abandoned = true;
     const BackendTally tally = run->close();
     for (RunObserver* observer : observers) observer->ends(tally);
   } catch (...) {
@@ -110,12 +101,38 @@ Shard parse_shard(std::string_view text) {
   return shard;
 }
 
-std::vector<std::int64_t> cases_of(const RunPlan& plan) {
-  std::vector<std::int64_t> cases;
-  for (std::int64_t i = plan.first; i < plan.first + plan.count; ++i) {
-    if (plan.shard.has(i)) cases.push_back(i);
+void check_plan(const RunPlan& plan) {
+  if (plan.backends.empty()) throw std::invalid_argument("no backend is selected");
+  if (plan.count <= 0) throw std::invalid_argument("zero cases: nothing would run");
+  if (plan.first < 0) throw std::invalid_argument("the first case is below 0");
+  if (plan.count > std::numeric_limits<std::int64_t>::max() - plan.first) {
+    throw std::invalid_argument("cases [" + std::to_string(plan.first) + ", ... + " +
+                                std::to_string(plan.count) + ") do not fit into 64 bits");
   }
-  return cases;
+  if (cases_of(plan).empty()) {
+    throw std::invalid_argument("shard " + std::to_string(plan.shard.index) + "/" +
+                                std::to_string(plan.shard.count) + " of " +
+                                std::to_string(plan.count) + " cases is empty");
+  }
+}
+
+CaseRange CaseRange::before(std::int64_t end) const {
+  CaseRange part = *this;
+  if (!listed_.empty()) {
+    std::erase_if(part.listed_, [&](std::int64_t index) { return index >= end; });
+    return CaseRange(part.listed_);
+  }
+  const std::int64_t room = end > first_ ? (end - first_ - 1) / step_ + 1 : 0;
+  part.size_ = std::min(size_, static_cast<std::size_t>(room));
+  return part;
+}
+
+CaseRange cases_of(const RunPlan& plan) {
+  std::int64_t skipped = plan.shard.index - 1 - plan.first % plan.shard.count;
+  if (skipped < 0) skipped += plan.shard.count;
+  if (skipped >= plan.count) return CaseRange(plan.first, plan.shard.count, 0);
+  const std::int64_t size = (plan.count - skipped - 1) / plan.shard.count + 1;
+  return {plan.first + skipped, plan.shard.count, static_cast<std::size_t>(size)};
 }
 
 RunSummary run_cases(const RunPlan& plan, const std::vector<RunObserver*>& observers) {

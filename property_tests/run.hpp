@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backends/backend.hpp"
@@ -65,7 +66,7 @@ struct RunPlan {
   /// An unavailable backend counts as a verdict: what is named must run. Off for the default
   /// selection, where it is only listed.
   bool all_must_run = true;
-  std::int64_t max_failures = 0;  ///< per backend, then the next one; 0 = run to the end
+  std::int64_t max_failures = 0;  ///< per backend, exactly; then the next one. 0 = run to the end
   std::int64_t max_saved = 5;     ///< failures per backend that are shrunk and saved
   std::chrono::milliseconds shrink_budget{10'000};  ///< per failure; 0 = do not shrink
   int max_trials = 200;                             ///< of one shrink
@@ -74,7 +75,7 @@ struct RunPlan {
   int jobs = 0;  ///< cases at a time; 0 = one per core, one for backends that run isolated
   /// Set from a signal handler to end the run; may be null.
   const std::atomic<bool>* stop = nullptr;
-  /// How long cases in flight may still take after `stop`.
+  /// How long cases in flight may still take after `stop` and after the budget.
   std::chrono::milliseconds grace{2'000};
 };
 
@@ -91,8 +92,8 @@ class RunObserver {
 struct RunSummary {
   std::vector<BackendTally> tallies;  ///< of every backend of the plan, in its order
   bool interrupted = false;
-  bool abandoned = false;  ///< a case was still running when the grace ended: leave the process at
-                           ///< once, its thread lives
+  bool abandoned = false;    ///< a case was still running when a grace ended: leave the process at
+                             ///< once when all is told, its thread lives
   std::exception_ptr error;  ///< a broken machine or disk that ended the run
 };
 
@@ -101,7 +102,34 @@ struct RunSummary {
 /// \throws std::invalid_argument when the plan selects nothing.
 RunSummary run_cases(const RunPlan& plan, const std::vector<RunObserver*>& observers);
 
-/// Indices of the plan, in order.
-std::vector<std::int64_t> cases_of(const RunPlan& plan);
+/// \throws std::invalid_argument when the plan selects nothing.
+void check_plan(const RunPlan& plan);
+
+/// Indices of cases, ascending: evenly spaced ones, since a run of two thousand million must hold
+/// no list of them, or a list.
+class CaseRange {
+ public:
+  CaseRange(std::int64_t first, std::int64_t step, std::size_t size)
+      : first_(first), step_(step), size_(size) {}
+  explicit CaseRange(std::vector<std::int64_t> listed)
+      : size_(listed.size()), listed_(std::move(listed)) {}
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::int64_t operator[](std::size_t i) const {
+    return listed_.empty() ? first_ + static_cast<std::int64_t>(i) * step_ : listed_[i];
+  }
+  /// Those below `end`.
+  CaseRange before(std::int64_t end) const;
+
+ private:
+  std::int64_t first_ = 0;
+  std::int64_t step_ = 1;
+  std::size_t size_ = 0;
+  std::vector<std::int64_t> listed_;
+};
+
+/// Indices of the plan. \pre first and count are not negative and their sum is a std::int64_t
+CaseRange cases_of(const RunPlan& plan);
 
 }  // namespace attest

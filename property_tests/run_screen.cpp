@@ -1,5 +1,6 @@
 #include "property_tests/run_screen.hpp"
 
+#include "contracts/printable.hpp"
 #include "property_tests/report/failure_text.hpp"
 #include "property_tests/report/numbers.hpp"
 
@@ -32,7 +33,7 @@ void RunScreen::print(const std::string& text) {
 }
 
 void RunScreen::launches(const std::string& repro) {
-  if (show_launches_) print("launch  " + repro + "\n");
+  if (show_launches_) print("launch  " + printable(repro) + "\n");
 }
 
 void RunScreen::judged(const CaseResult& result, const BackendTally& so_far) {

@@ -1,16 +1,21 @@
 #include "property_tests/run.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 #include "backends/registry.hpp"
+#include "contracts/resource_error.hpp"
 #include "fixtures/fixture.hpp"
 #include "property_tests/replay.hpp"
+#include "property_tests/stub_backend.hpp"
 
 namespace attest {
 namespace {
@@ -55,19 +60,44 @@ struct Listener : RunObserver {
   std::atomic<bool>* stop = nullptr;
 };
 
+std::vector<std::int64_t> listed(const RunPlan& plan) {
+  const CaseRange range = cases_of(plan);
+  std::vector<std::int64_t> cases;
+  for (std::size_t i = 0; i < range.size(); ++i) cases.push_back(range[i]);
+  return cases;
+}
+
 TEST(Shards, ShareTheCasesWithoutOverlapOrGap) {
   RunPlan plan;
   plan.first = 5;
   plan.count = 23;
-  const std::vector<std::int64_t> all = cases_of(plan);
+  const std::vector<std::int64_t> all = listed(plan);
   for (const std::int64_t shards : {1, 2, 3, 7, 40}) {
     std::multiset<std::int64_t> seen;
     for (std::int64_t i = 1; i <= shards; ++i) {
       plan.shard = {i, shards};
-      for (const std::int64_t c : cases_of(plan)) seen.insert(c);
+      for (const std::int64_t c : listed(plan)) seen.insert(c);
     }
     EXPECT_EQ(std::vector<std::int64_t>(seen.begin(), seen.end()), all) << shards;
   }
+}
+
+TEST(Shards, OfTheLargestRunsStayWithin64Bits) {
+  RunPlan plan;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  plan.first = most / 2;
+  plan.count = most / 2;
+  plan.shard = {most, most};
+  EXPECT_TRUE(cases_of(plan).empty());
+  plan.shard = {3, 1000};
+  const CaseRange range = cases_of(plan);
+  EXPECT_TRUE(plan.shard.has(range[0]));
+  EXPECT_TRUE(plan.shard.has(range[range.size() - 1]));
+  EXPECT_LE(plan.first, range[0]);
+  EXPECT_LT(range[range.size() - 1], plan.first + plan.count);
+  EXPECT_GE(range[range.size() - 1], plan.first + plan.count - 1000);
+  plan.first = most;
+  EXPECT_THROW(check_plan(plan), std::invalid_argument);
 }
 
 TEST(Shards, AreWrittenAsPartOfCount) {
@@ -99,6 +129,80 @@ TEST_F(Run, NamesTheSeedAndTheCaseInItsReproductionLine) {
                 "run --backend scalar.unified@cpu --seed 9 --case 4 --max-kv 64 --max-requests 3"),
             std::string::npos)
       << listener.launched[0];
+}
+
+TEST_F(Run, LeavesABackendAtExactlyItsLastFailureWithAnyNumberOfJobs) {
+  Listener listener;
+  RunPlan plan = plan_for("faulty-first_key_ignored.unified@cpu", 60);
+  plan.jobs = 6;
+  plan.max_failures = 2;
+  plan.shrink_budget = std::chrono::milliseconds(0);
+  const RunSummary summary = run_cases(plan, {&listener});
+  EXPECT_EQ(summary.tallies[0].failed(), 2);
+  EXPECT_LT(summary.tallies[0].cases(), 60);
+  EXPECT_NE(summary.tallies[0].note.find("stopped at 2 failures"), std::string::npos)
+      << summary.tallies[0].note;
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2) << "fixtures";
+}
+
+TEST_F(Run, GoesOnWithinItsBudgetThoughItHasThousandsOfMillionsOfCases) {
+  RunPlan plan = plan_for("scalar.unified@cpu", 2'000'000'000);
+  plan.budget = std::chrono::milliseconds(200);
+  const RunSummary summary = run_cases(plan, {});
+  EXPECT_EQ(summary.tallies[0].planned, 2'000'000'000);
+  EXPECT_NE(summary.tallies[0].note.find("out of time"), std::string::npos);
+}
+
+TEST_F(Run, LeavesACaseThatOutlivesTheBudget) {
+  static std::atomic<bool> released{false};
+  static StubBackend slow;  // its thread may end after the test
+  slow.after = [](const TensorSource&, const RunOptions&, RunResult&) {
+    while (!released) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  RunPlan plan = plan_for("scalar.unified@cpu", 1);
+  plan.backends = {&slow};
+  plan.budget = std::chrono::milliseconds(100);
+  plan.grace = std::chrono::milliseconds(50);
+  const RunSummary summary = run_cases(plan, {});
+  released = true;
+  EXPECT_TRUE(summary.abandoned);
+  EXPECT_NE(summary.tallies[0].note.find("out of time after 0 of 1"), std::string::npos)
+      << summary.tallies[0].note;
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+}
+
+TEST_F(Run, NamesTheThreadThatCouldNotBeStarted) {
+  pthread_attr_t usual;
+  pthread_attr_t vast;
+  ASSERT_EQ(::pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(::pthread_attr_init(&vast), 0);
+  ASSERT_EQ(::pthread_attr_setstacksize(&vast, std::size_t{1} << 50), 0);
+  ASSERT_EQ(::pthread_setattr_default_np(&vast), 0);
+  RunPlan plan = plan_for("scalar.unified@cpu", 3);
+  plan.jobs = 3;
+  const RunSummary summary = run_cases(plan, {});
+  ::pthread_setattr_default_np(&usual);
+  ASSERT_TRUE(summary.error);
+  try {
+    std::rethrow_exception(summary.error);
+  } catch (const ResourceError& error) {
+    EXPECT_EQ(error.place(), "starting thread 1 of 3 of the run (--jobs)");
+  }
+}
+
+TEST_F(Run, SavesTheSameCaseOfAnotherFaultOrRulesModeBesideIt) {
+  RunPlan plan = plan_for("faulty-first_key_ignored.unified@cpu", 20);
+  plan.jobs = 1;
+  plan.max_failures = 1;
+  plan.shrink_budget = std::chrono::milliseconds(0);
+  run_cases(plan, {});
+  plan.rules = RulesMode::report;
+  run_cases(plan, {});
+  plan.rules = RulesMode::off;
+  run_cases(plan, {});
+  plan.fault = "seqused_k_short_by_one";
+  run_cases(plan, {});
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 4);
 }
 
 TEST_F(Run, GivesTheSameVerdictsWithAnyNumberOfJobs) {

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "contracts/resource_error.hpp"
 #include "fixtures/fixture.hpp"
+#include "memory/pool_memory.hpp"
 
 namespace attest {
 namespace {
@@ -144,8 +146,19 @@ std::string encode_result(const RunResult& result) {
 
 std::string encode_error(std::string_view what) { return with_header({{"error", what}}); }
 
+std::string encode_shortage(int error, std::string_view place) {
+  return with_header({{"shortage", error}, {"place", place}});
+}
+
+std::string encode_no_pool(std::string_view what) { return with_header({{"no_pool", what}}); }
+
 RunResult decode_result(std::string_view bytes) try {
   const json header = take_header(bytes);
+  if (header.contains("no_pool")) throw PoolUnavailable(header["no_pool"].get<std::string>());
+  if (header.contains("shortage")) {
+    throw ResourceError(header["shortage"].get<int>(),
+                        "worker: " + header.at("place").get<std::string>());
+  }
   if (header.contains("error")) throw BackendError(header["error"].get<std::string>());
   RunResult result;
   if (header.contains("raised")) result.raised = header["raised"].get<std::string>();

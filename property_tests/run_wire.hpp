@@ -30,7 +30,12 @@ RunRequest decode_request(std::string_view bytes);
 std::string encode_result(const RunResult& result);
 /// A reply that carries what the backend threw instead of a result.
 std::string encode_error(std::string_view what);
-/// \throws BackendError with the text of encode_error, or for bytes that are not such a reply.
+/// A reply that says what the worker ran out of: the errno and where.
+std::string encode_shortage(int error, std::string_view place);
+/// A reply that says why no memory of the worker could hold a pool.
+std::string encode_no_pool(std::string_view what);
+/// \throws BackendError with the text of encode_error, ResourceError of encode_shortage,
+/// PoolUnavailable of encode_no_pool; BackendError for bytes that are not such a reply.
 RunResult decode_result(std::string_view bytes);
 
 }  // namespace attest

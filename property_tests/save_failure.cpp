@@ -49,10 +49,13 @@ Case shrink_failure(CaseResult& result, const Case& c, const Backend& backend,
   return shrunk.best;
 }
 
-void save_failure(CaseResult& result, const Case& c, const Backend& backend,
+void save_failure(CaseResult& result, const Case& c, const Backend& backend, RulesMode rules,
                   const std::filesystem::path& folder) {
-  const Fixture fixture =
+  Fixture fixture =
       fixture_of(c, backend.name(), result.judgement.verdict, rejecting_rules(result.judgement));
+  if (rules == RulesMode::report) fixture.name += "-rules-report";
+  if (rules == RulesMode::off) fixture.name += "-rules-off";
+  if (!folder.empty()) std::filesystem::create_directories(folder);
   const std::filesystem::path path = folder / (fixture.name + ".json");
   write_atomically(path, to_json(fixture));
   result.fixture = path.string();

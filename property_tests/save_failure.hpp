@@ -24,9 +24,10 @@ struct ShrinkLimits {
 Case shrink_failure(CaseResult& result, const Case& c, const Backend& backend,
                     const JudgeOptions& options, const ShrinkLimits& limits);
 
-/// Writes the fixture that replays `c` into `folder` and names it in result.fixture.
+/// Writes the fixture that replays `c` into `folder`, made if need be, and names it in
+/// result.fixture. Its name says all that tells it from another run's: backend, case, fault, rules.
 /// \throws std::system_error naming the file
-void save_failure(CaseResult& result, const Case& c, const Backend& backend,
+void save_failure(CaseResult& result, const Case& c, const Backend& backend, RulesMode rules,
                   const std::filesystem::path& folder);
 
 /// Problem, recipe and fault in one line.

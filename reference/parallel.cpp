@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "contracts/resource_error.hpp"
+
 namespace attest {
 
 void run_on_threads(std::size_t threads, const std::function<void()>& work) {
@@ -22,7 +24,9 @@ void run_on_threads(std::size_t threads, const std::function<void()>& work) {
   {
     std::vector<std::jthread> others;
     others.reserve(threads);
-    for (std::size_t t = 1; t < threads; ++t) others.emplace_back(guarded);
+    for (std::size_t t = 1; t < threads; ++t) {
+      others.push_back(start_thread(t + 1, threads, "the reference", guarded));
+    }
     guarded();
   }
   if (failure) std::rethrow_exception(failure);

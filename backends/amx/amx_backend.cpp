@@ -9,6 +9,7 @@
 #include "backends/amx/kernels.hpp"
 #include "backends/profiles.hpp"
 #include "backends/scalar/call_shape.hpp"
+#include "contracts/resource_error.hpp"
 
 namespace attest::amx {
 namespace {
@@ -17,6 +18,7 @@ Capabilities capabilities_of(Signature signature, Defect defect) {
   Capabilities can;
   can.signature = signature;
   can.tree_mask = signature == Signature::extend;
+  if (signature == Signature::decode) can.most_kv_splits = 1024;
   can.index_dtype_reaches_offsets = defect == Defect::slot_offset_in_int32;
   if (defect == Defect::f16_as_bf16) can.q_dtypes = can.kv_dtypes = {Dtype::f16};
   return can;
@@ -146,6 +148,8 @@ const AmxBackend::Here& AmxBackend::here() const {
       here_.says += " (" + usual.reason + ")";
       return;
     }
+    // Where AMX is off, one engine stays to say why.
+    if (usual.engine == Engine::off && engine_ == Engine::native) return;
     here_.only_when_named =
         "AMX runs as " + std::string(amx::name(usual.engine)) + " here: " + usual.reason;
     here_.capabilities.isolate = engine_ != Engine::native && usual.engine == Engine::native;
@@ -176,6 +180,8 @@ RunResult AmxBackend::run(const Call& call, const TensorSource& source,
     return result;
   } catch (const EngineUnavailable& error) {
     throw BackendError(name_ + ": " + error.what());
+  } catch (const ResourceError&) {
+    throw;  // the harness's own, no verdict on the kernel
   } catch (const std::system_error& error) {
     throw BackendError(name_ + ": " + error.what());
   } catch (const std::invalid_argument& error) {

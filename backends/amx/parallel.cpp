@@ -5,6 +5,7 @@
 
 #include "backends/amx/emulation/engine.hpp"
 #include "backends/amx/tile.hpp"
+#include "contracts/resource_error.hpp"
 
 namespace attest::amx {
 namespace {
@@ -29,13 +30,14 @@ void run_worker(int worker, const std::function<void(int)>& body, KernelOutcome&
 
 KernelOutcome on_tiles(int threads, const std::function<void(int)>& body) {
   std::vector<KernelOutcome> outcomes(static_cast<std::size_t>(threads));
-  std::vector<std::thread> others;
+  std::vector<std::jthread> others;
   for (int worker = 1; worker < threads; ++worker) {
-    others.emplace_back(
-        [&, worker] { run_worker(worker, body, outcomes[static_cast<std::size_t>(worker)]); });
+    others.push_back(start_thread(
+        static_cast<std::size_t>(worker) + 1, outcomes.size(), "the AMX kernel",
+        [&, worker] { run_worker(worker, body, outcomes[static_cast<std::size_t>(worker)]); }));
   }
   run_worker(0, body, outcomes[0]);
-  for (std::thread& thread : others) thread.join();
+  others.clear();  // joins
   KernelOutcome total;
   for (const KernelOutcome& one : outcomes) {
     total.loads += one.loads;

@@ -9,6 +9,7 @@
 #include "backends/hip/runtime/host_engine.hpp"
 #include "backends/profiles.hpp"
 #include "backends/scalar/call_shape.hpp"
+#include "contracts/resource_error.hpp"
 
 namespace attest::hip {
 namespace {
@@ -21,6 +22,8 @@ Capabilities capabilities_of(Signature signature, const Engine& engine) {
   can.kv_dtypes = can.q_dtypes;
   if (signature == Signature::mla_decode) can.window = can.softcap = can.sinks = false;
   can.returns_lse = true;
+  can.forms = true;
+  can.most_kv_splits = most_splits;
   can.isolate = engine.isolate();
   can.graphs = true;
   return can;
@@ -61,7 +64,7 @@ Route route_of(const RouteInput& input, const RunOptions& options) {
   if (options.form == "2d") {
     route.splits = 1;
   } else if (options.form == "3d") {
-    route.splits = std::max(route.splits, 8);
+    if (options.kv_splits <= 0) route.splits = std::max(route.splits, 8);
   } else if (!options.form.empty()) {
     throw std::invalid_argument("no form '" + options.form + "': 2d or 3d");
   }
@@ -105,6 +108,8 @@ RunResult HipBackend::run(const Call& call, const TensorSource& source,
     result.raised = fault.what();
   } catch (const DeviceError& error) {
     throw BackendError(name_ + ": " + error.what());
+  } catch (const ResourceError&) {
+    throw;  // the harness's own, no verdict on the kernel
   } catch (const std::system_error& error) {
     throw BackendError(name_ + ": " + error.what());
   } catch (const std::invalid_argument& error) {

@@ -11,6 +11,7 @@
 #include "backends/scalar/elements.hpp"
 #include "backends/scalar/partial.hpp"
 #include "backends/scalar/tile.hpp"
+#include "contracts/resource_error.hpp"
 
 namespace attest {
 namespace {
@@ -132,7 +133,8 @@ void attend(const Operands& op, std::span<const RowGroup> groups) {
   {
     std::vector<std::jthread> others;
     for (std::size_t i = 1; i < errors.size(); ++i) {
-      others.emplace_back([&, i] { work(op, groups, next, errors[i]); });
+      others.push_back(start_thread(i + 1, errors.size(), "the scalar kernel",
+                                    [&, i] { work(op, groups, next, errors[i]); }));
     }
     work(op, groups, next, errors[0]);
   }

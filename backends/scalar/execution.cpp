@@ -206,7 +206,7 @@ void Execution::use_fresh(const KvView& k, const KvView& v) {
 void Execution::set_splits(std::int64_t asked) {
   std::int64_t splits = options_.kv_splits > 0 ? options_.kv_splits : asked;
   if (options_.form == "2d") splits = 1;
-  if (options_.form == "3d") splits = std::max<std::int64_t>(splits, 8);
+  if (options_.form == "3d" && options_.kv_splits <= 0) splits = std::max<std::int64_t>(splits, 8);
   op.splits = std::clamp<std::int64_t>(splits_for(op.fault, splits), 1, 1024);
 }
 

@@ -7,6 +7,7 @@
 #include "backends/scalar/call_shape.hpp"
 #include "backends/scalar/operands.hpp"
 #include "backends/scalar/signatures.hpp"
+#include "contracts/resource_error.hpp"
 
 namespace attest {
 namespace {
@@ -24,6 +25,8 @@ Capabilities capabilities_of(Signature signature, const Mistake& mistake) {
   if (signature == Signature::mla_decode) can.window = can.softcap = can.sinks = false;
   can.tree_mask = signature == Signature::extend;
   can.returns_lse = true;
+  can.forms = signature != Signature::extend;
+  if (can.forms) can.most_kv_splits = 1024;
   can.length_dtype_reaches_offsets = fault == Fault::byte_offset_in_seqused_dtype ||
                                      fault == Fault::element_offset_in_seqused_dtype;
   can.index_dtype_reaches_offsets = fault == Fault::slot_offset_in_table_dtype;
@@ -74,6 +77,8 @@ RunResult ScalarBackend::run(const Call& call, const TensorSource& source,
     result.raised = refusal.what();
     result.engine = "cpu";
     return result;
+  } catch (const ResourceError&) {
+    throw;  // the harness's own, no verdict on the kernel
   } catch (const std::system_error& error) {
     throw BackendError(name_ + ": " + error.what());
   } catch (const std::invalid_argument& error) {

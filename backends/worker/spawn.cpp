@@ -8,9 +8,9 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <stdexcept>
 
-#include "backends/backend.hpp"
+#include "contracts/resource_error.hpp"
 
 namespace attest {
 namespace {
@@ -19,7 +19,7 @@ constexpr int child_socket = 3;
 constexpr int child_status = 4;
 
 [[noreturn]] void fail(const std::string& step, const std::string& program, int error) {
-  throw BackendError("cannot start worker " + program + ": " + step + ": " + std::strerror(error));
+  throw ResourceError(error, "cannot start worker " + program + ": " + step);
 }
 
 struct Pair {
@@ -91,7 +91,7 @@ int exec_error(int status) {
 }  // namespace
 
 Child spawn(const std::vector<std::string>& argv) {
-  if (argv.empty()) throw BackendError("cannot start worker: no program given");
+  if (argv.empty()) throw std::invalid_argument("cannot start worker: no program given");
   std::vector<std::string> words = argv;
   words.push_back(std::to_string(child_socket));
   std::vector<char*> pointers;

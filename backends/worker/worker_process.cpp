@@ -11,8 +11,8 @@
 #include <cstring>
 #include <utility>
 
-#include "backends/backend.hpp"
 #include "backends/worker/frame.hpp"
+#include "contracts/resource_error.hpp"
 
 namespace attest {
 namespace {
@@ -160,7 +160,7 @@ WorkerProcess::Step WorkerProcess::advance(Exchange& exchange, int timeout_ms) {
   std::array<pollfd, 2> fds = {pollfd{child_.socket.get(), events, 0},
                                pollfd{child_.output.get(), POLLIN, 0}};
   const int ready = poll(fds.data(), fds.size(), timeout_ms);
-  if (ready < 0 && errno != EINTR) throw BackendError(std::string("poll: ") + strerror(errno));
+  if (ready < 0 && errno != EINTR) throw ResourceError(errno, "poll of a worker");
   if (ready <= 0) return Step::more;
   if (fds[1].revents != 0) read_output();
   if ((fds[0].revents & POLLOUT) != 0) {

@@ -40,7 +40,7 @@ class WorkerProcess {
   ~WorkerProcess();
 
   /// Sends `request` and waits for the reply, both within `limit`.
-  /// \throws BackendError when the process cannot be started; FrameError for a request above
+  /// \throws ResourceError when the process cannot be started; FrameError for a request above
   /// max_frame_bytes.
   WorkerAnswer ask(std::string_view request, std::chrono::milliseconds limit);
 

@@ -14,6 +14,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/worker/frame.hpp"
+#include "contracts/resource_error.hpp"
 
 namespace attest {
 namespace {
@@ -180,7 +181,7 @@ TEST(Worker, ThatCannotBeStartedNamesTheProgramAndTheError) {
   try {
     worker.ask("hello", patient);
     FAIL() << "nothing was thrown";
-  } catch (const BackendError& error) {
+  } catch (const ResourceError& error) {
     EXPECT_THAT(error.what(), HasSubstr("/nonexistent/attest"));
     EXPECT_THAT(error.what(), HasSubstr("No such file"));
   }

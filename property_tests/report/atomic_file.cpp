@@ -1,6 +1,8 @@
 #include "property_tests/report/atomic_file.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,8 +19,8 @@ namespace {
   throw std::system_error(error, std::generic_category(), std::string(step) + " " + path.string());
 }
 
-void write_through(const std::filesystem::path& path, std::string_view text, bool sync) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+void write_through(const std::filesystem::path& path, std::string_view text, int flags, bool sync) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
   if (fd < 0) fail("creating", path);
   try {
     write_all(fd, text, "writing " + path.string());
@@ -30,20 +32,41 @@ void write_through(const std::filesystem::path& path, std::string_view text, boo
   if (::close(fd) != 0) fail("closing", path);
 }
 
+/// An open descriptor under a name: its file may have any place, or none.
+bool is_descriptor(const std::filesystem::path& path) {
+  struct statfs system{};
+  return ::statfs(path.parent_path().c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
+/// What `path` is a name of: links are followed, also where the last one points to nothing yet.
+std::filesystem::path target_of(std::filesystem::path path) {
+  constexpr int most_links = 40;  // as the kernel's own limit
+  for (int links = 0; links < most_links; ++links) {
+    std::error_code none;
+    if (is_descriptor(path)) return path;
+    const std::filesystem::path next = std::filesystem::read_symlink(path, none);
+    if (none) return path;
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  errno = ELOOP;
+  fail("creating", path);
+}
+
 }  // namespace
 
-void write_atomically(const std::filesystem::path& path, std::string_view text) {
-  const auto status = std::filesystem::status(path);
+void write_atomically(const std::filesystem::path& named, std::string_view text) {
+  const std::filesystem::path path = target_of(named);
+  if (is_descriptor(path)) return write_through(path, text, O_APPEND, false);
+  std::error_code none;
+  const auto status = std::filesystem::status(path, none);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     // A pipe or a device: renaming onto it would replace it.
-    write_through(path, text, false);
-    return;
+    return write_through(path, text, 0, false);
   }
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
   const std::filesystem::path part =
       path.string() + ".part" + std::to_string(static_cast<long>(::getpid()));
   try {
-    write_through(part, text, true);
+    write_through(part, text, O_CREAT | O_TRUNC, true);
     std::filesystem::rename(part, path);
   } catch (...) {
     std::error_code ignored;

@@ -1,5 +1,6 @@
 #include "property_tests/report/atomic_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -29,8 +30,9 @@ class AtomicFile : public testing::Test {
       fs::path(testing::TempDir()) / ("attest_atomic_file_test." + std::to_string(getpid()));
 };
 
-TEST_F(AtomicFile, MakesFoldersAndReplacesTheOldText) {
-  const fs::path path = folder / "deep" / "a.json";
+TEST_F(AtomicFile, ReplacesTheOldText) {
+  fs::create_directories(folder);
+  const fs::path path = folder / "a.json";
   write_atomically(path, "old and longer");
   write_atomically(path, "new");
   EXPECT_EQ(text_of(path), "new");
@@ -44,6 +46,44 @@ TEST_F(AtomicFile, LeavesNoPartBehindWhenItFails) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     EXPECT_EQ(entry.path().string().find(".part"), std::string::npos) << entry.path();
   }
+}
+
+TEST_F(AtomicFile, MakesNoFolders) {
+  EXPECT_THROW(write_atomically(folder / "mistyped" / "a.json", "text"), std::system_error);
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST_F(AtomicFile, WritesThroughALinkAndLeavesIt) {
+  fs::create_directories(folder / "elsewhere");
+  const fs::path link = folder / "link.xml";
+  fs::create_symlink("elsewhere/real.xml", link);
+  for (const char* text : {"created", "replaced"}) {
+    write_atomically(link, text);
+    EXPECT_TRUE(fs::is_symlink(link));
+    EXPECT_EQ(text_of(folder / "elsewhere" / "real.xml"), text);
+  }
+}
+
+TEST_F(AtomicFile, NamesALinkToItself) {
+  fs::create_directories(folder);
+  fs::create_symlink("loop.xml", folder / "loop.xml");
+  try {
+    write_atomically(folder / "loop.xml", "text");
+    FAIL() << "a loop took the text";
+  } catch (const std::system_error& error) {
+    EXPECT_NE(std::string(error.what()).find("loop.xml"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(AtomicFile, ContinuesAnOpenDescriptor) {
+  fs::create_directories(folder);
+  const fs::path path = folder / "out.txt";
+  std::ofstream file(path);
+  file << "table\n" << std::flush;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND);
+  write_atomically("/proc/self/fd/" + std::to_string(fd), "<testsuites/>\n");
+  ::close(fd);
+  EXPECT_EQ(text_of(path), "table\n<testsuites/>\n");
 }
 
 TEST_F(AtomicFile, WritesIntoADeviceInsteadOfReplacingIt) {

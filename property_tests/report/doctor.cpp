@@ -18,6 +18,7 @@ Diagnosis examine(std::span<const Backend* const> backends, std::string_view req
                                   .says = std::string(backend->says()),
                                   .version = backend->profile().version,
                                   .available = backend->available(),
+                                  .only_when_named = std::string(backend->only_when_named()),
                                   .fault = is_deliberate_fault(*backend)});
   }
   diagnosis.required = required;
@@ -31,10 +32,12 @@ std::string doctor_text(const Diagnosis& diagnosis, bool with_faults, const Cons
   TextTable table({{"backend"}, {"here"}, {"what it is, or why not"}});
   std::int64_t faults = 0;
   std::int64_t usable = 0;
+  std::vector<const Diagnosis::Entry*> when_named;
   for (const Diagnosis::Entry& entry : diagnosis.backends) {
     faults += entry.fault ? 1 : 0;
     if (entry.fault && !with_faults) continue;
     usable += entry.available ? 1 : 0;
+    if (entry.available && !entry.only_when_named.empty()) when_named.push_back(&entry);
     table.add({entry.name, entry.available ? console.good("yes") : console.doubtful("no"),
                entry.available ? entry.says : entry.available.reason});
   }
@@ -44,6 +47,10 @@ std::string doctor_text(const Diagnosis& diagnosis, bool with_faults, const Cons
             " not listed (attest doctor --faults lists them)";
   }
   text += ".\n";
+  for (const Diagnosis::Entry* entry : when_named) {
+    text += "attest run judges " + entry->name +
+            " only when --backend names it so: " + entry->only_when_named + ".\n";
+  }
   if (diagnosis.required.empty()) return text;
   for (const std::string& sentence : diagnosis.unmet)
     text += console.bad("unmet") + "  " + sentence + "\n";
@@ -73,6 +80,7 @@ std::string doctor_json(const Diagnosis& diagnosis) {
                                 {"version", entry.version},
                                 {"available", entry.available.yes},
                                 {"reason", entry.available.reason},
+                                {"only_when_named", entry.only_when_named},
                                 {"fault", entry.fault}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -15,7 +15,8 @@ struct Diagnosis {
   struct Entry {
     std::string name, engine, says, version;
     Answer available;
-    bool fault = false;  ///< a deliberate fault of the harness's own tests
+    std::string only_when_named;  ///< why `run` leaves it out by itself; empty = it does not
+    bool fault = false;           ///< a deliberate fault of the harness's own tests
   };
   Machine machine;
   std::vector<Entry> backends;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "contracts/printable.hpp"
 #include "property_tests/report/numbers.hpp"
 
 namespace attest {
@@ -14,7 +15,7 @@ constexpr std::size_t max_findings = 5;
 std::string line(std::string_view label, std::string_view text) {
   std::string out = "  " + std::string(label);
   out.append(label.size() < 10 ? 10 - label.size() : 1, ' ');
-  return out + std::string(text) + "\n";
+  return out + printable(text) + "\n";
 }
 
 std::string places(const OracleResult& oracle) {
@@ -77,7 +78,7 @@ std::string found_by(const Judgement& judgement) {
 std::string failure_text(const CaseResult& result, const Console& console) {
   const Judgement& judgement = result.judgement;
   std::string text = console.as(judgement.verdict, upper(name(judgement.verdict))) + "  " +
-                     judgement.backend + "  " + result.name + "\n";
+                     judgement.backend + "  " + printable(result.name) + "\n";
   text += line("problem", result.problem);
   const bool ran = judgement.verdict != Verdict::rejected && !judgement.engine.empty();
   if (ran) {
@@ -96,7 +97,7 @@ std::string failure_text(const CaseResult& result, const Console& console) {
   if (!result.shrunk.empty()) text += line("shrunk", result.shrunk);
   const bool replayed = !result.rules.empty();
   if (!result.fixture.empty()) text += line(replayed ? "fixture" : "saved", result.fixture);
-  text += line("again", console.bold(judgement.repro));
+  text += "  again     " + console.bold(printable(judgement.repro)) + "\n";
   return text;
 }
 
@@ -105,14 +106,15 @@ std::string result_line(const CaseResult& result, const Console& console) {
   std::string verdict(name(judgement.verdict));
   verdict.append(verdict.size() < 11 ? 11 - verdict.size() : 0, ' ');
   std::string text = console.as(judgement.verdict, verdict) + "  " + judgement.backend + "  " +
-                     result.name + "  " + duration(judgement.seconds);
-  text += found_by(judgement);
+                     printable(result.name) + "  " + duration(judgement.seconds);
+  text += printable(found_by(judgement));
   if (judgement.verdict == Verdict::pass || judgement.verdict == Verdict::mismatch) {
     text += "  error/bound " + short_number(judgement.worst_over_bound);
   } else if (!is_failure(judgement.verdict)) {
-    text += "  " + judgement.reason;
+    text += "  " + printable(judgement.reason);
   }
-  if (!result.unexpected.empty()) text += "  " + console.bad("UNEXPECTED: " + result.unexpected);
+  if (!result.unexpected.empty())
+    text += "  " + console.bad("UNEXPECTED: " + printable(result.unexpected));
   return text + "\n";
 }
 

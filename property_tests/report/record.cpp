@@ -1,6 +1,8 @@
 #include "property_tests/report/record.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +17,11 @@ namespace attest {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+bool is_regular(int fd) {
+  struct stat of{};
+  return ::fstat(fd, &of) == 0 && S_ISREG(of.st_mode);
+}
 
 /// JSON has no NaN and no infinity; they become the words.
 Json number(double value) {
@@ -175,15 +182,36 @@ RecordFile::RecordFile(const std::string& path) : path_(path) {
     fd_ = STDOUT_FILENO;
     return;
   }
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "opening " + path);
   owned_ = true;
+  if (!is_regular(fd_)) return;
+  // Not before: the lines of whoever holds it are not ours to cut. A file system without locks is
+  // taken as it is.
+  const bool held = ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (held || ::ftruncate(fd_, 0) != 0) {
+    const int error = errno;
+    ::close(fd_);
+    throw std::system_error(
+        error, std::generic_category(),
+        held ? path + ": another run writes this record" : "truncating " + path);
+  }
 }
 
 RecordFile::~RecordFile() {
   if (owned_) ::close(fd_);
 }
 
-void RecordFile::line(const std::string& json) { write_all(fd_, json + "\n", "writing " + path_); }
+void RecordFile::line(const std::string& json) {
+  // Where others append to the same file, the end is not ours.
+  const bool ours = is_regular(fd_) && (::fcntl(fd_, F_GETFL) & O_APPEND) == 0;
+  const off_t whole = ours ? ::lseek(fd_, 0, SEEK_CUR) : -1;
+  try {
+    write_all(fd_, json + "\n", "writing " + path_);
+  } catch (const std::system_error&) {
+    if (whole >= 0 && ::ftruncate(fd_, whole) == 0) ::lseek(fd_, whole, SEEK_SET);
+    throw;
+  }
+}
 
 }  // namespace attest

@@ -40,10 +40,13 @@ std::map<std::string, std::string> build_properties();
 std::map<std::string, std::string> run_properties(const RecordHeader& header);
 
 /// A file (or an open descriptor) that takes one line at a time. Every line is written whole at
-/// once, so a killed run leaves only whole lines.
+/// once, and what a full disk took of one is taken back, so a run that was killed or had no room
+/// leaves only whole lines.
 class RecordFile {
  public:
-  /// Creates or truncates `path`; "-" is standard output. \throws std::system_error naming it
+  /// Creates or truncates `path`; "-" is standard output. A regular file is locked: two runs that
+  /// write one record would tear each other's lines. \throws std::system_error naming it, also when
+  /// another process holds it
   explicit RecordFile(const std::string& path);
   RecordFile(const RecordFile&) = delete;
   RecordFile& operator=(const RecordFile&) = delete;

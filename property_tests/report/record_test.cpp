@@ -1,8 +1,12 @@
 #include "property_tests/report/record.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <array>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -93,6 +97,51 @@ TEST(Record, NamesAFileThatCannotBeMade) {
   } catch (const std::system_error& error) {
     EXPECT_STREQ(error.what(), "opening /nonexistent/runs.jsonl: No such file or directory");
   }
+}
+
+/// A file of this process, gone at the end.
+struct OwnFile {
+  OwnFile() { std::filesystem::remove(path); }
+  ~OwnFile() { std::filesystem::remove(path); }
+  std::string text() const {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  const std::string path = testing::TempDir() + "attest_record_test." + std::to_string(::getpid());
+};
+
+TEST(RecordFile, EndsInAWholeLineWhereThereIsNoRoomForMore) {
+  const OwnFile own;
+  auto* const before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &usual), 0);
+  const rlimit small{.rlim_cur = 100, .rlim_max = usual.rlim_max};
+  {
+    RecordFile file(own.path);
+    file.line(std::string(59, 'a'));
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    EXPECT_THROW(file.line(std::string(59, 'b')), std::system_error);
+    ::setrlimit(RLIMIT_FSIZE, &usual);
+    EXPECT_EQ(own.text(), std::string(59, 'a') + "\n");
+    file.line("c");
+  }
+  std::signal(SIGXFSZ, before);
+  EXPECT_EQ(own.text(), std::string(59, 'a') + "\nc\n");
+}
+
+TEST(RecordFile, IsRefusedWhileAnotherOneWritesIt) {
+  const OwnFile own;
+  RecordFile first(own.path);
+  first.line("{}");
+  try {
+    const RecordFile second(own.path);
+    FAIL() << "two write one record";
+  } catch (const std::system_error& error) {
+    EXPECT_NE(std::string(error.what()).find(own.path + ": another run writes this record"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(own.text(), "{}\n");
 }
 
 }  // namespace

@@ -6,9 +6,20 @@ Runs a command with the recorder in every Python process below it, without touch
 import argparse
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from .session import Settings
+
+
+def why_not_a_folder(path):
+    """Why no record can be written there; tried here, since later nobody would hear of it."""
+    try:
+        os.makedirs(path, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def main(arguments=None):
@@ -44,6 +55,8 @@ def main(arguments=None):
         Settings.from_environment(environ)
     except ValueError as error:
         parser.error(str(error))
+    if options.out and (why := why_not_a_folder(environ["ATTEST_RECORD"])):
+        parser.error(f"-o {options.out}: {why}")
     here = Path(__file__).resolve().parent
     search = [str(here / "site"), str(here.parent), environ.get("PYTHONPATH", "")]
     environ["PYTHONPATH"] = os.pathsep.join(path for path in search if path)

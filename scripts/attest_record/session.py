@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import math
 import os
 import random
 import sys
@@ -85,7 +86,7 @@ class Settings(NamedTuple):
                 values[name] = kind(text)
             except ValueError:
                 raise ValueError(f"ATTEST_{name.upper()} is {text!r}, expected a number") from None
-            if values[name] <= 0:
+            if not (math.isfinite(values[name]) and values[name] > 0):
                 raise ValueError(f"ATTEST_{name.upper()} is {text}, expected more than 0")
         return cls(**values)
 

@@ -190,6 +190,8 @@ class Processes(toy.Recording):
             (("--", "true"), "nothing to do"),
             (("-o", "x", "--every", "0", "--", "true"), "ATTEST_EVERY is 0"),
             (("-o", "x", "--every", "many", "--", "true"), "expected a number"),
+            (("-o", "/dev/null", "--", "true"), "-o /dev/null: "),
+            (("-o", "/proc/attest", "--", "true"), "-o /proc/attest: "),
         ):
             environ = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
             command = [sys.executable, "-m", "attest_record", *arguments]
@@ -251,6 +253,8 @@ class Environment(unittest.TestCase):
             ("ATTEST_LIVE", "loud"),
             ("ATTEST_EVERY", "-1"),
             ("ATTEST_MAX_MB", "all"),
+            ("ATTEST_PER_SECOND", "nan"),
+            ("ATTEST_SHARE", "inf"),
         ):
             with self.assertRaisesRegex(ValueError, name):
                 Settings.from_environment({name: value})

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/hip/runtime/host_block.hpp"
+#include "contracts/resource_error.hpp"
 
 namespace attest::hip::host {
 namespace {
@@ -148,12 +149,14 @@ void run_grid(const Launch& launch, Stream stream) {
   check(launch, settings);
   const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   Work work{launch, settings, BlockOrder(blocks, settings.order)};
-  std::vector<std::thread> others;
-  for (std::uint64_t i = 1; i < workers(settings, blocks); ++i) {
-    others.emplace_back([&work] { work.run(); });
+  std::vector<std::jthread> others;
+  const std::uint64_t threads = workers(settings, blocks);
+  for (std::uint64_t i = 1; i < threads; ++i) {
+    others.push_back(
+        start_thread(i + 1, threads, "the HIP kernel on the host", [&work] { work.run(); }));
   }
   work.run();
-  for (std::thread& thread : others) thread.join();
+  others.clear();  // joins
   if (work.fault) std::rethrow_exception(work.fault);
 }
 

@@ -6,7 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
-#include <system_error>
+
+#include "contracts/resource_error.hpp"
 
 namespace attest::hip::host {
 namespace {
@@ -28,9 +29,8 @@ thread_local ThreadStack thread_stack;
 thread_local bool came_from_thread = false;
 
 [[noreturn]] void throw_errno(const char* call, std::size_t bytes) {
-  throw std::system_error(
-      errno, std::generic_category(),
-      std::string(call) + " of " + std::to_string(bytes) + " bytes for fiber stacks");
+  throw ResourceError(
+      errno, std::string(call) + " of " + std::to_string(bytes) + " bytes for fiber stacks");
 }
 
 [[noreturn]] void start(boost_context::transfer_t landed) {

@@ -1,0 +1,102 @@
+#include "cli/flags.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+
+#include "contracts/printable.hpp"
+#include "property_tests/report/numbers.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365);
+
+std::string quoted(const std::string& text) { return "'" + printable(text) + "'"; }
+
+std::uint64_t whole_of(const std::string& flag, const std::string& text, WholeRange range) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && at == end && value >= range.least && value <= range.most) {
+    return value;
+  }
+  throw CLI::ValidationError(flag, quoted(text) + " is not a whole number from " +
+                                       std::to_string(range.least) + " to " +
+                                       std::to_string(range.most));
+}
+
+std::chrono::milliseconds seconds_of(const std::string& flag, const std::string& text,
+                                     std::chrono::milliseconds least) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  const double least_seconds = std::chrono::duration<double>(least).count();
+  const double most_seconds = std::chrono::duration<double>(longest).count();
+  // Compared this way round, NaN is outside.
+  if (error == std::errc() && at == end && value >= least_seconds && value <= most_seconds) {
+    // Up: a short time must not become 0, which means none.
+    return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(value * 1000)));
+  }
+  throw CLI::ValidationError(flag, quoted(text) + " is not a number of seconds from " +
+                                       short_number(least_seconds) + " to " +
+                                       std::to_string(longest.count() / 1000));
+}
+
+}  // namespace
+
+CLI::Option* add_whole(CLI::App& command, const std::string& flag, WholeRange range,
+                       const std::string& says, std::function<void(std::uint64_t)> store) {
+  return command
+      .add_option_function<std::string>(
+          flag,
+          [flag, range, store = std::move(store)](const std::string& text) {
+            store(whole_of(flag, text, range));
+          },
+          says)
+      ->type_name("N");
+}
+
+template <class Integer>
+CLI::Option* add_whole(CLI::App& command, const std::string& flag, Integer& target,
+                       WholeRange range, const std::string& says) {
+  return add_whole(command, flag, range, says,
+                   [&target](std::uint64_t value) { target = static_cast<Integer>(value); })
+      ->default_str(std::to_string(target));
+}
+template CLI::Option* add_whole(CLI::App&, const std::string&, int&, WholeRange,
+                                const std::string&);
+template CLI::Option* add_whole(CLI::App&, const std::string&, std::int64_t&, WholeRange,
+                                const std::string&);
+template CLI::Option* add_whole(CLI::App&, const std::string&, std::uint64_t&, WholeRange,
+                                const std::string&);
+
+CLI::Option* add_seconds(CLI::App& command, const std::string& flag,
+                         std::chrono::milliseconds& target, std::chrono::milliseconds least,
+                         const std::string& says) {
+  return command
+      .add_option_function<std::string>(
+          flag,
+          [flag, least, &target](const std::string& text) {
+            target = seconds_of(flag, text, least);
+          },
+          says)
+      ->type_name("SECONDS")
+      ->default_str(short_number(std::chrono::duration<double>(target).count()));
+}
+
+CLI::Option* add_selector(CLI::App& command, std::string& target, const std::string& says) {
+  return command
+      .add_option_function<std::string>(
+          "--backend",
+          [&target](const std::string& text) {
+            if (text.find_first_not_of(' ') == std::string::npos) {
+              throw CLI::ValidationError("--backend", "an empty selector names no backend");
+            }
+            target = text;
+          },
+          says)
+      ->type_name("SELECTOR");
+}
+
+}  // namespace attest

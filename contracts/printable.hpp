@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace attest {
+
+/// `text` as one line that cannot command a terminal: control characters (C0, DEL, C1), line and
+/// paragraph separators, overrides of the writing direction and bytes that are not UTF-8 become
+/// "\n", "\x1b", "\u202e". Everything else stays, so it may be applied twice.
+std::string printable(std::string_view text);
+
+}  // namespace attest
