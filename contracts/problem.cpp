@@ -5,6 +5,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "contracts/byte_overlap.hpp"
+#include "contracts/signatures/pool_view.hpp"
 #include "contracts/slot_map.hpp"
 
 namespace attest {
@@ -30,6 +32,10 @@ constexpr std::int64_t max_tokens = std::int64_t{1} << 31;
 constexpr std::int64_t max_batch = 1 << 16;
 constexpr std::int64_t max_pages_of_batch = 1 << 24;
 constexpr std::int64_t max_pool_bytes = std::int64_t{1} << 50;
+/// Scales of the scores within 2^-100 .. 2^100: what a float32 kernel multiplies stays finite and
+/// normal for the elements of every dtype. Values, too, and in f16 outputs below that type's end.
+constexpr double largest_factor = 0x1p100;
+constexpr double largest_f16_factor = 128;
 
 /// Collects the first error; every later check is then skipped.
 class Checker {
@@ -50,6 +56,40 @@ class Checker {
   std::optional<std::string> error_;
 };
 
+std::string shown(double value) {
+  std::ostringstream os;
+  os << value;
+  return os.str();
+}
+
+/// `value` can be a factor of float32 arithmetic.
+void check_factor(const std::string& where, double value, double largest, Checker& check) {
+  const double size = std::abs(value);
+  check.require(size == 0 || (size >= 1 / largest_factor && size <= largest),
+                where + " = " + shown(value) + ", no float32 kernel can compute with it: must be " +
+                    "within " + shown(1 / largest_factor) + " .. " + shown(largest));
+}
+
+void check_factors(const Model& m, Checker& check) {
+  check.require(std::isfinite(m.softmax_scale), "model.softmax_scale must be finite");
+  check.require(std::isfinite(m.softcap) && m.softcap >= 0,
+                "model.softcap must be finite and >= 0");
+  for (const auto& descale : {m.q_descale, m.k_descale, m.v_descale}) {
+    check.require(!descale || (std::isfinite(*descale) && *descale > 0),
+                  "model: descales must be finite and > 0");
+  }
+  if (check.failed()) return;
+  const double q = m.q_descale.value_or(1), k = m.k_descale.value_or(1);
+  check_factor("model.softmax_scale", m.softmax_scale, largest_factor, check);
+  check_factor("model.softcap", m.softcap, largest_factor, check);
+  check_factor("model.q_descale", q, largest_factor, check);
+  check_factor("model.k_descale", k, largest_factor, check);
+  check_factor("model.softmax_scale * q_descale * k_descale", m.softmax_scale * q * k,
+               largest_factor, check);
+  check_factor("model.v_descale", m.v_descale.value_or(1),
+               m.out_dtype == Dtype::f16 ? largest_f16_factor : largest_factor, check);
+}
+
 void check_model(const Model& m, Checker& check) {
   check.range("model.num_q_heads", m.num_q_heads, 1, max_heads);
   check.range("model.num_kv_heads", m.num_kv_heads, 1, max_heads);
@@ -61,14 +101,8 @@ void check_model(const Model& m, Checker& check) {
                     ", must be a multiple of num_kv_heads = " + std::to_string(m.num_kv_heads));
   check.require(is_floating(m.q_dtype) && is_floating(m.kv_dtype) && is_floating(m.out_dtype),
                 "model: q_dtype, kv_dtype and out_dtype must be floating types");
-  check.require(std::isfinite(m.softmax_scale), "model.softmax_scale must be finite");
-  check.require(std::isfinite(m.softcap) && m.softcap >= 0,
-                "model.softcap must be finite and >= 0");
+  check_factors(m, check);
   if (m.window) check.range("model.window", *m.window, 1, max_tokens);
-  for (const auto& descale : {m.q_descale, m.k_descale, m.v_descale}) {
-    check.require(!descale || (std::isfinite(*descale) && *descale > 0),
-                  "model: descales must be finite and > 0");
-  }
   check.require(!m.mla || (m.num_kv_heads == 1 && m.v_head_dim <= m.head_dim),
                 "model.mla needs num_kv_heads = 1 and v_head_dim <= head_dim");
   check.require(!m.cross_attention || !m.window, "model.window has no meaning in cross attention");
@@ -99,8 +133,8 @@ void check_request(const Problem& p, std::size_t i, Checker& check) {
 void check_strides(const Problem& p, const KvStrides& s, const std::string& at, std::int64_t dim,
                    Checker& check) {
   check.range(at + ".page", s.page, 0, max_pool_bytes);
-  check.range(at + ".slot", s.slot, 0, max_pool_bytes);
-  check.range(at + ".head", s.head, 0, max_pool_bytes);
+  check.range(at + ".slot", s.slot, 0, max_pool_bytes / p.pool.page_size);
+  check.range(at + ".head", s.head, 0, max_pool_bytes / p.model.num_kv_heads);
   if (check.failed()) return;
   const std::int64_t slot = s.slot ? s.slot : p.model.num_kv_heads * dim;
   std::int64_t page = s.page;
@@ -110,6 +144,11 @@ void check_strides(const Problem& p, const KvStrides& s, const std::string& at, 
                         __builtin_mul_overflow(
                             bytes, static_cast<std::int64_t>(size_bytes(p.model.kv_dtype)), &bytes);
   check.require(!overflow && bytes <= max_pool_bytes, at + ": the pool is larger than 2^50 bytes");
+  if (check.failed()) return;
+  check.require(!overlaps_itself(paged_view(p, s, dim)),
+                at + ": tokens or heads that share bytes: heads of " + std::to_string(dim) +
+                    " elements, strides head " + std::to_string(s.head) + ", slot " +
+                    std::to_string(s.slot) + ", page " + std::to_string(s.page) + " (0 is dense)");
 }
 
 void check_slots(const Problem& p, Checker& check) {

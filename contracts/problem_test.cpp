@@ -81,6 +81,26 @@ TEST(Problem, EachIllegalFieldIsNamedWithItsValue) {
       {"pool.slots[0][0].first = 512", [](Problem& p) { p.pool.slots = {{{512, 1}}, {}}; }},
       {"pool.slots[0][0].count = 0", [](Problem& p) { p.pool.slots = {{{5, 0}}, {}}; }},
       {"topk = 0", [](Problem& p) { p.topk = 0; }},
+      {"pool.k: tokens or heads that share bytes: heads of 64 elements, strides head 1",
+       [](Problem& p) { p.pool.k.head = 1; }},
+      {"pool.v: tokens or heads that share bytes", [](Problem& p) { p.pool.v.slot = 64; }},
+      {"pool.k: tokens or heads that share bytes", [](Problem& p) { p.pool.k.page = 64; }},
+      {"pool.k.head = 1125899906842624", [](Problem& p) { p.pool.k.head = std::int64_t{1} << 50; }},
+      {"model.softmax_scale = 1e+300", [](Problem& p) { p.model.softmax_scale = 1e300; }},
+      {"model.softcap = 1e+300", [](Problem& p) { p.model.softcap = 1e300; }},
+      {"model.softcap = 1e-300", [](Problem& p) { p.model.softcap = 1e-300; }},
+      {"model.k_descale = 1e+38", [](Problem& p) { p.model.k_descale = 1e38; }},
+      {"model.v_descale = 1e+38", [](Problem& p) { p.model.v_descale = 1e38; }},
+      {"softmax_scale * q_descale * k_descale = 1e+40",
+       [](Problem& p) {
+         p.model.q_descale = p.model.k_descale = 1e20;
+         p.model.softmax_scale = 1;
+       }},
+      {"model.v_descale = 1000",
+       [](Problem& p) {
+         p.model.out_dtype = Dtype::f16;
+         p.model.v_descale = 1000;
+       }},
   };
   for (const Illegal& illegal : cases) {
     Problem p = verify_problem();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "contracts/call.hpp"
@@ -60,7 +61,9 @@ class Report {
   /// The current rule needs values the capture did not record.
   void not_recorded(std::string_view array);
 
-  const std::vector<Finding>& findings() const { return findings_; }
+  const std::vector<Finding>& findings() const& { return findings_; }
+  /// By value: `for (const Finding& f : check(call, truth).findings())` must not dangle.
+  std::vector<Finding> findings() && { return std::move(findings_); }
   /// Arrays whose values a rule needed and did not have; non-empty = the call is not fully judged.
   const std::vector<std::string>& missing() const { return missing_; }
   bool rejects() const;

@@ -11,6 +11,7 @@
 #include "contracts/rules/cpu_offsets.hpp"
 #include "contracts/rules/cpu_scalars.hpp"
 #include "contracts/rules/cpu_shape.hpp"
+#include "contracts/rules/dense_arrays.hpp"
 #include "contracts/rules/descales.hpp"
 #include "contracts/rules/dtypes.hpp"
 #include "contracts/rules/extend_rows.hpp"
@@ -18,6 +19,8 @@
 #include "contracts/rules/kv_indptr.hpp"
 #include "contracts/rules/launch.hpp"
 #include "contracts/rules/loc.hpp"
+#include "contracts/rules/mla_schedule.hpp"
+#include "contracts/rules/new_token_slots.hpp"
 #include "contracts/rules/padding.hpp"
 #include "contracts/rules/prefill.hpp"
 #include "contracts/rules/query_offsets.hpp"
@@ -26,6 +29,7 @@
 #include "contracts/rules/seq_lens.hpp"
 #include "contracts/rules/seqused_k.hpp"
 #include "contracts/rules/strides_and_layout.hpp"
+#include "contracts/rules/tensor_memory.hpp"
 #include "contracts/rules/tree_mask.hpp"
 
 namespace attest {
@@ -66,6 +70,11 @@ constexpr Group groups[] = {
     {cpu_dtypes_rules},
     {cpu_layout_rules},
     {cpu_offsets_rules},
+    // All kernels, or some of both kinds.
+    {tensor_memory_rules},
+    {dense_arrays_rules},
+    {mla_schedule_rules},
+    {new_token_slots_rules},
 };
 
 void apply(const Rule& rule, const Call& call, const Truth& truth, Report& report) {

@@ -100,6 +100,14 @@ TEST(CheckCalls, EndWithOneSentence) {
       << text;
 }
 
+// A rule is known from a thread; that a call shows that very bug is not known.
+TEST(CheckCalls, CiteTheThreadsOfTheRulesThatFired) {
+  const CheckSummary summary = summary_of({call_with(Verdict::rejected, LabelOutcome::agree)});
+  const std::string text = check_summary_text(summary, true, Console::silent());
+  EXPECT_NE(text.find("\nThe rules that fired cite: "), std::string::npos) << text;
+  EXPECT_EQ(text.find("Public bugs"), std::string::npos) << text;
+}
+
 TEST(CheckCalls, WriteJsonThatSaysTheSame) {
   const auto json = nlohmann::json::parse(
       checked_call_json(call_with(Verdict::rejected, LabelOutcome::disagree)));

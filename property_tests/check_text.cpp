@@ -89,7 +89,7 @@ std::string thread_lines(const CheckSummary& summary) {
   for (const auto& [thread, calls] : by_count(summary.wrong_by_thread)) {
     text += (text.empty() ? "" : ", ") + thread + " (" + counted(calls, "call") + ")";
   }
-  return text.empty() ? "" : "\nPublic bugs of the kinds found: " + text + "\n";
+  return text.empty() ? "" : "\nThe rules that fired cite: " + text + "\n";
 }
 
 std::string label_lines(const CheckSummary& summary, const Console& console) {

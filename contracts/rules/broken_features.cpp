@@ -148,6 +148,7 @@ std::vector<BrokenCall> broken_gpu_calls() {
   break_tensors(calls);
   break_features(calls);
   break_prefill(calls);
+  break_memory(calls);
   return std::move(calls).take();
 }
 

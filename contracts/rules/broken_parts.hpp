@@ -63,6 +63,7 @@ void break_addresses(BrokenCalls& calls);
 void break_tensors(BrokenCalls& calls);
 void break_features(BrokenCalls& calls);
 void break_prefill(BrokenCalls& calls);
+void break_memory(BrokenCalls& calls);
 
 /// Two requests that verify three and two drafts, the second shorter than a page.
 inline Problem uneven_verify() { return sample_problem(Mode::target_verify, {{35, 3}, {9, 2}}); }

@@ -23,5 +23,6 @@ struct BrokenCpuCall {
 std::vector<BrokenCpuCall> broken_extend_calls();
 std::vector<BrokenCpuCall> broken_tree_calls();
 std::vector<BrokenCpuCall> broken_decode_calls();
+std::vector<BrokenCpuCall> broken_memory_calls();  ///< of both, on tensors and their memory
 
 }  // namespace attest

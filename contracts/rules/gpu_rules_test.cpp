@@ -8,17 +8,21 @@
 #include "contracts/rules/block_table.hpp"
 #include "contracts/rules/broken_calls.hpp"
 #include "contracts/rules/call_shape.hpp"
+#include "contracts/rules/dense_arrays.hpp"
 #include "contracts/rules/descales.hpp"
 #include "contracts/rules/dtypes.hpp"
 #include "contracts/rules/heads.hpp"
 #include "contracts/rules/kv_indptr.hpp"
 #include "contracts/rules/launch.hpp"
+#include "contracts/rules/mla_schedule.hpp"
+#include "contracts/rules/new_token_slots.hpp"
 #include "contracts/rules/padding.hpp"
 #include "contracts/rules/prefill.hpp"
 #include "contracts/rules/query_offsets.hpp"
 #include "contracts/rules/scale_and_features.hpp"
 #include "contracts/rules/seqused_k.hpp"
 #include "contracts/rules/strides_and_layout.hpp"
+#include "contracts/rules/tensor_memory.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
 
@@ -33,7 +37,8 @@ std::vector<Rule> gpu_rules() {
   for (const auto group :
        {call_shape_rules, query_offsets_rules, seqused_k_rules, block_table_rules, kv_indptr_rules,
         heads_rules, strides_and_layout_rules, dtypes_rules, scale_and_features_rules,
-        descales_rules, launch_rules, padding_rules, prefill_rules}) {
+        descales_rules, launch_rules, padding_rules, prefill_rules, tensor_memory_rules,
+        dense_arrays_rules, mla_schedule_rules, new_token_slots_rules}) {
     rules.insert(rules.end(), group().begin(), group().end());
   }
   return rules;
@@ -65,7 +70,9 @@ TEST(GpuRules, EachIsBrokenByAnExampleOfEverySignatureItAppliesTo) {
     for (const Signature signature :
          {Signature::unified, Signature::mla_decode, Signature::batch_prefill}) {
       if (!rule.applies_to(signature) || rule.id == "cross_attention.has_a_kernel") continue;
-      EXPECT_TRUE(shown.contains({rule.id, signature})) << rule.id << ' ' << name(signature);
+      EXPECT_TRUE(shown.contains({rule.id, signature}))
+          << rule.id << " has no broken call of " << name(signature)
+          << ": add one to contracts/rules/broken_*.cpp";
     }
   }
 }

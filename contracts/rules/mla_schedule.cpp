@@ -1,0 +1,40 @@
+#include "contracts/rules/mla_schedule.hpp"
+
+#include <string>
+
+namespace attest {
+namespace {
+
+void splits_are_positive(const MlaDecodeCall& call, const Truth&, Report& report) {
+  if (call.num_kv_splits.value_or(1) >= 1) return;
+  report.add("num_kv_splits", std::to_string(*call.num_kv_splits), "1 or more, or absent");
+}
+
+void work_lists_are_not_judged(const MlaDecodeCall& call, const Truth&, Report& report) {
+  if (!call.persistent) return;
+  report.add("persistent", "true", "false: the work lists that split the keys are not judged");
+}
+
+constexpr Rule rules[] = {
+    {.id = "num_kv_splits.is_positive",
+     .says = "num_kv_splits is 1 or more, or absent",
+     .why = "it sizes the partial results and the grid: 0 launches nothing and merges what nobody "
+            "wrote, a negative size raises",
+     .source = "ROCm/aiter aiter/mla.py: mla_decode_fwd, torch.empty(total_s, num_kv_splits, ...)",
+     .severity = Severity::fault,
+     .mla_decode = splits_are_positive},
+    {.id = "persistent.is_off",
+     .says = "a call without work lists says all that decides which keys are read",
+     .why = "a persistent kernel takes its split from work_indptr, work_info_set and the reduce_* "
+            "lists, which this description leaves out: stale ones drop keys of a call that is "
+            "right in every other argument",
+     .source = "ROCm/aiter aiter/mla.py: get_mla_metadata_v1; ROCm/aiter#4420",
+     .severity = Severity::policy,
+     .mla_decode = work_lists_are_not_judged},
+};
+
+}  // namespace
+
+std::span<const Rule> mla_schedule_rules() { return rules; }
+
+}  // namespace attest
