@@ -28,10 +28,11 @@ TEST(InFlightDeathTest, AFaultPrintsTheLinesOfAllThreadsAndStillKills) {
       "killed by a signal while it judged:\n  attest run --case 3\n  attest run --case 5\n");
 }
 
-int descend(volatile int depth) {
+/// Takes all of the stack: the bottom is 2 TiB away.
+int descend(int depth) {
   volatile char frame[1024] = {};
   frame[0] = static_cast<char>(depth);
-  return descend(depth + 1) + frame[0];
+  return depth < 0 ? 0 : descend(depth + 1) + frame[0];
 }
 
 TEST(InFlightDeathTest, AThreadWithoutStackLeftPrintsItsLineAllTheSame) {

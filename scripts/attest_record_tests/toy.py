@@ -46,7 +46,7 @@ class AiterAttnBackend:
         # Half of it by position, half by name, as callers do.
         return unified_attention(
             q.view(shape), self.token_to_kv_pool.k.view(pool), self.token_to_kv_pool.v.view(pool),
-            out=q.view(shape), cu_seqlens_q=cu, seqused_k=used, max_seqlen_q=width,
+            out=q.new_empty(q.shape).view(shape), cu_seqlens_q=cu, seqused_k=used, max_seqlen_q=width,
             max_seqlen_k=table.shape[1] * self.page_size, softmax_scale=layer.scaling, causal=True, window_size=(-1, -1),
             block_table=table, softcap=layer.logit_cap, q_descale=None, k_descale=None,
             v_descale=None, **newer)
