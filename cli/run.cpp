@@ -45,7 +45,8 @@ void finish_plan(Options& options) {
   plan.backends = backends_to_run(options.backend);
   plan.all_must_run = !options.backend.empty();
   plan.shard = parse_shard(options.shard);
-  plan.profile = profile_from_name(options.profile).value();
+  plan.profile = profile_from_name(options.profile)
+                     .value_or(Profile::generated);  // add_run has refused others
   // The lattice has calls that a policy speaks against; what it asks is what the kernel computes.
   const bool lattice = plan.profile == Profile::large_kv;
   if (options.rules.empty()) options.rules = lattice ? "report" : "enforce";
@@ -53,8 +54,8 @@ void finish_plan(Options& options) {
   if (plan.profile != Profile::generated) plan.count = std::int64_t{1} << 20;  // all there are
   if (options.cases) plan.count = *options.cases;
   if (!options.memory.empty()) {
-    plan.memory = bytes_from_text(options.memory).value();
-    ::setenv("ATTEST_KV_MEMORY", "dense", 1);  // of workers too
+    plan.memory = bytes_from_text(options.memory).value_or(0);  // add_run has refused what is none
+    ::setenv("ATTEST_KV_MEMORY", "dense", 1);                   // of workers too
   }
   plan.stop = &interrupted();
   if (!plan.fault.empty() && find_metadata_fault(plan.fault) == nullptr) {

@@ -84,7 +84,7 @@ bool FaultRegistry::handle(const siginfo_t& info, const ucontext_t& context) {
     const std::uintptr_t begin = slot.begin.load();
     if (begin == 0 || address < begin || address >= slot.end.load()) continue;
     LazyPoison& pool = *slot.pool.load();
-    const std::int64_t offset = reinterpret_cast<std::byte*>(address) - pool.base_;
+    const std::int64_t offset = static_cast<std::byte*>(info.si_addr) - pool.base_;
     const bool store = (context.uc_mcontext.gregs[REG_ERR] & store_bit) != 0;
     const auto at = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RIP]);
     if (!store && pool.map_at(offset, at)) return true;

@@ -70,7 +70,7 @@ class SparseMemory final : public KvMemory {
         chunk_(kind == LargePool::lazy ? smallest_chunk : chunk_for(before_ + span_)),
         writable_(writable_ranges(request.in_use, request.span_bytes)) {
     // One chunk of unreadable address space stays behind the pool, and room to choose the base.
-    reserved_ = before_ + span_ + chunk_ + four_gib;
+    reserved_ = before_ + span_ + chunk_ + static_cast<std::int64_t>(four_gib);
     void* const at = mmap(nullptr, static_cast<std::size_t>(reserved_), PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {

@@ -104,7 +104,7 @@ StreamCase case_at(const RunPlan& plan, const Backend& backend, std::int64_t ind
 }
 
 CaseRange cases_of(const RunPlan& plan, const Backend& backend) {
-  const CaseRange all = cases_of(plan).before(stream_length(plan, backend));
+  CaseRange all = cases_of(plan).before(stream_length(plan, backend));
   if (plan.memory <= 0 || plan.profile != Profile::large_kv) return all;
   const auto cells = large_kv_cells(backend.capabilities());
   std::vector<std::int64_t> fitting;

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "contracts/signatures.hpp"
 #include "memory/poison.hpp"
@@ -138,11 +141,14 @@ std::optional<std::string> wrap_that_fits(const Failure& failure, const WrappedO
                                           const std::vector<std::int64_t>& rows) {
   // Past 2^32 a signed and an unsigned offset wrap to the same place: the last boundary crossed is
   // named.
-  std::vector<WrappedOffsets::Wrap> all(WrappedOffsets::all_wraps().begin(),
-                                        WrappedOffsets::all_wraps().end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.bits > b.bits; });
-  for (const WrappedOffsets::Wrap& wrap : all) {
+  std::vector<std::size_t> order(WrappedOffsets::all_wraps().size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [](std::size_t a, std::size_t b) {
+    const auto wraps = WrappedOffsets::all_wraps();
+    return std::pair(-wraps[a].bits, a) < std::pair(-wraps[b].bits, b);
+  });
+  for (const std::size_t at : order) {
+    const WrappedOffsets::Wrap& wrap = WrappedOffsets::all_wraps()[at];
     std::optional<Attended> meaning = wraps.meaning(failure.meaning, wrap);
     if (meaning && fit(failure, *std::move(meaning), rows)) return wraps.in_words(wrap);
   }

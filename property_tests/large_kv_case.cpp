@@ -249,14 +249,16 @@ std::int64_t dense_bytes(const Case& c) {
   const auto span = [&](const TensorMeta& meta) {
     return pool_layout(meta, c.problem.pool.page_size, "pool").span_bytes();
   };
-  if (const auto* u = std::get_if<UnifiedCall>(&*c.call)) return span(u->k) + span(u->v);
-  if (const auto* e = std::get_if<ExtendCall>(&*c.call)) {
+  if (!c.call) return 0;
+  const Call& call = *c.call;
+  if (const auto* u = std::get_if<UnifiedCall>(&call)) return span(u->k) + span(u->v);
+  if (const auto* e = std::get_if<ExtendCall>(&call)) {
     return span(e->k_buffer) + span(e->v_buffer);
   }
-  if (const auto* d = std::get_if<DecodeCall>(&*c.call)) {
+  if (const auto* d = std::get_if<DecodeCall>(&call)) {
     return span(d->k_buffer) + span(d->v_buffer);
   }
-  return span(std::get<MlaDecodeCall>(*c.call).kv_buffer);
+  return span(std::get<MlaDecodeCall>(call).kv_buffer);
 }
 
 }  // namespace attest

@@ -49,7 +49,7 @@ std::optional<std::int64_t> bytes_from_text(std::string_view text) {
                                        Unit{"", 0}};
   std::int64_t count = 0;
   const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || count <= 0 || count > std::int64_t{1} << 45) return std::nullopt;
   for (const Unit& unit : units) {
     if (std::string_view(stop, static_cast<std::size_t>(end - stop)) != unit.word) continue;

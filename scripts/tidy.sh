@@ -3,7 +3,7 @@
 # Usage: scripts/tidy.sh BUILD_DIR [file ...]     Without files: every source that is not a test.
 # A finding, a crash, and a source that the build does not compile all fail. Tests are the bulk of the
 # parsing and none of what ships: clang's warnings over them are the clang preset's, not this script's. Sources
-# for GPU compilers (*_cuda.cpp, *_rocm.cpp) are theirs to warn about.
+# for GPU compilers (*_cuda.cpp, *_rocm.cpp) are theirs to warn about, and docs/examples/ is a project of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -ge 1 ] || { sed -n 3p "$0" | cut -c 3- >&2; exit 64; }
@@ -14,7 +14,7 @@ database=$build/compile_commands.json
 
 sources=("$@")
 if [ $# -eq 0 ]; then
-  mapfile -t sources < <(git ls-files '*.cpp' | grep -vE '_(test|properties|cuda|rocm)\.cpp$|/fuzz/')
+  mapfile -t sources < <(git ls-files '*.cpp' | grep -vE '_(test|properties|cuda|rocm)\.cpp$|/fuzz/|^docs/examples/')
 fi
 [ ${#sources[@]} -gt 0 ] || { echo "tidy.sh: found no source" >&2; exit 1; }
 

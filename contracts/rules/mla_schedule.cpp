@@ -6,8 +6,8 @@ namespace attest {
 namespace {
 
 void splits_are_positive(const MlaDecodeCall& call, const Truth&, Report& report) {
-  if (call.num_kv_splits.value_or(1) >= 1) return;
-  report.add("num_kv_splits", std::to_string(*call.num_kv_splits), "1 or more, or absent");
+  const std::int64_t splits = call.num_kv_splits.value_or(1);
+  if (splits < 1) report.add("num_kv_splits", std::to_string(splits), "1 or more, or absent");
 }
 
 void work_lists_are_not_judged(const MlaDecodeCall& call, const Truth&, Report& report) {
