@@ -2,17 +2,15 @@
 
 #include <algorithm>
 
+#include "contracts/capped_product.hpp"
+
 namespace attest {
 namespace {
 
 /// Above every storage; sums of a few dozen stay inside 63 bits.
 constexpr std::int64_t far_away = std::int64_t{1} << 56;
 
-std::int64_t capped_product(std::int64_t a, std::int64_t b) {
-  std::int64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product)) return (a < 0) == (b < 0) ? far_away : -far_away;
-  return std::clamp(product, -far_away, far_away);
-}
+std::int64_t times(std::int64_t a, std::int64_t b) { return capped_product(a, b, far_away); }
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -28,7 +26,7 @@ bool has_dense_rows(const TensorMeta& t) { return !t.shape.empty() && t.strides.
 
 /// Bytes of the runs that a tensor consists of: its last dimension where that is dense.
 std::int64_t run_bytes(const TensorMeta& t) {
-  return capped_product(has_dense_rows(t) ? t.shape.back() : 1, element_bytes(t));
+  return times(has_dense_rows(t) ? t.shape.back() : 1, element_bytes(t));
 }
 
 /// Runs may lie `stride` bytes times low .. high apart.
@@ -62,8 +60,8 @@ class Search {
     lowest_.assign(steps_.size() + 1, 0);
     highest_.assign(steps_.size() + 1, 0);
     for (std::size_t i = steps_.size(); i-- > 0;) {
-      lowest_[i] = lowest_[i + 1] + capped_product(steps_[i].low, steps_[i].stride);
-      highest_[i] = highest_[i + 1] + capped_product(steps_[i].high, steps_[i].stride);
+      lowest_[i] = lowest_[i + 1] + times(steps_[i].low, steps_[i].stride);
+      highest_[i] = highest_[i + 1] + times(steps_[i].high, steps_[i].stride);
     }
     return walk(0, distance, moved);
   }
@@ -73,7 +71,7 @@ class Search {
   static void each_run_dimension(const TensorMeta& t, F f) {
     const std::size_t dims = t.shape.size() - (has_dense_rows(t) ? 1 : 0);
     for (std::size_t d = 0; d < dims; ++d) {
-      if (t.shape[d] > 1) f(capped_product(t.strides[d], element_bytes(t)), t.shape[d] - 1);
+      if (t.shape[d] > 1) f(times(t.strides[d], element_bytes(t)), t.shape[d] - 1);
     }
   }
 
@@ -114,7 +112,7 @@ std::int64_t spanned_elements(const TensorMeta& tensor) {
   if (is_empty(tensor)) return 0;
   std::int64_t span = 1;
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-    span += capped_product(tensor.shape[d] - 1, tensor.strides[d]);
+    span += times(tensor.shape[d] - 1, tensor.strides[d]);
   }
   return std::min(span, far_away);
 }
@@ -130,8 +128,8 @@ bool have_common_bytes(const TensorMeta& a, const TensorMeta& b) {
   if (is_empty(a) || is_empty(b)) return false;
   Search search(run_bytes(a), run_bytes(b));
   search.add_between(a, b);
-  const std::int64_t distance = capped_product(b.storage_offset, element_bytes(b)) -
-                                capped_product(a.storage_offset, element_bytes(a));
+  const std::int64_t distance =
+      times(b.storage_offset, element_bytes(b)) - times(a.storage_offset, element_bytes(a));
   return search.found(distance, /*moved=*/true);
 }
 

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "contracts/address_interval.hpp"
+#include "contracts/capped_product.hpp"
 
 // Which elements of each operand a conforming kernel touches, from the call's metadata alone.
 
@@ -11,11 +12,7 @@ namespace {
 /// Far past every memory, and small enough that eight bytes each stay inside 63 bits.
 constexpr std::int64_t farthest = std::int64_t{1} << 58;
 
-std::int64_t times(std::int64_t a, std::int64_t b) {
-  std::int64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product)) return (a < 0) == (b < 0) ? farthest : -farthest;
-  return std::clamp(product, -farthest, farthest);
-}
+std::int64_t times(std::int64_t a, std::int64_t b) { return capped_product(a, b, farthest); }
 std::int64_t plus(std::int64_t a, std::int64_t b) { return std::clamp(a + b, -farthest, farthest); }
 
 /// Indices [first, last], both touched.
