@@ -14,6 +14,7 @@
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "contracts/verdict.hpp"
+#include "fixtures/fixture.hpp"
 #include "property_tests/case_stream.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/lattice_screen.hpp"
@@ -35,10 +36,6 @@ struct Options {
   bool json = false, verbose = false, quiet = false, expect_caught = false;
   std::vector<std::string> arguments;
 };
-
-// What a fixture of a failure can hold (docs/fixtures.md).
-constexpr std::uint64_t max_tokens = 4194304;
-constexpr std::uint64_t max_requests = 4096;
 
 void finish_plan(Options& options) {
   RunPlan& plan = options.plan;
@@ -213,8 +210,9 @@ void add_selection(CLI::App& command, Options& options) {
       ->check(CLI::IsMember(rules_modes()));
   command.add_option("--fault", plan.fault,
                      "Put this mistake into every call (attest explain faults lists them)");
-  add_whole(command, "--max-kv", plan.max_kv, {1, max_tokens}, "Longest KV of a case");
-  add_whole(command, "--max-requests", plan.max_requests, {1, max_requests}, "Largest batch");
+  add_whole(command, "--max-kv", plan.max_kv, {1, max_fixture_tokens}, "Longest KV of a case");
+  add_whole(command, "--max-requests", plan.max_requests, {1, max_fixture_requests},
+            "Largest batch");
   command
       .add_option("--recipe", options.recipe,
                   "Data of every case; default: drawn, each case with data that could fail")
