@@ -34,12 +34,13 @@ void BackendTally::add(const CaseResult& result) {
 
 void BackendTally::unavailable(std::string reason) {
   ++verdicts[static_cast<std::size_t>(Verdict::unavailable)];
+  without_a_case = true;
   note = "unavailable: " + std::move(reason);
 }
 
 std::int64_t BackendTally::cases() const {
   return std::accumulate(verdicts.begin(), verdicts.end(), std::int64_t{0}) -
-         count(Verdict::unavailable);
+         (without_a_case ? 1 : 0);
 }
 
 std::int64_t BackendTally::failed() const {

@@ -23,6 +23,7 @@ struct BackendTally {
   std::string version;  ///< of the numerics profile
   std::string note;     ///< why it did not run, or stopped early; empty = it ran to its end
   std::int64_t planned = 0;
+  bool without_a_case = false;  ///< the backend could not run at all: its one verdict is no case's
   std::array<std::int64_t, all_verdicts.size()> verdicts{};
   double seconds = 0;  ///< wall time of this backend's part
   double worst_over_bound = 0;
@@ -32,11 +33,11 @@ struct BackendTally {
   std::map<std::string, std::int64_t> failure_kinds;
 
   void add(const CaseResult& result);
-  /// The whole backend counts as one unavailable case.
+  /// The whole backend counts as one unavailable verdict, of no case.
   void unavailable(std::string reason);
 
   std::int64_t count(Verdict verdict) const { return verdicts[static_cast<std::size_t>(verdict)]; }
-  std::int64_t cases() const;   ///< every verdict but unavailable
+  std::int64_t cases() const;   ///< verdicts of cases
   std::int64_t failed() const;  ///< mismatch, rejected, crashed, hung
 };
 

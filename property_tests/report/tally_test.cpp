@@ -53,6 +53,18 @@ TEST(Tally, NothingJudgedIsNotAPass) {
   EXPECT_EQ(exit_code(tallies), 4);
 }
 
+TEST(Tally, CountsACaseThatCouldNotRunHereAsACase) {
+  BackendTally tally;
+  CaseResult result = sample_pass();
+  tally.add(result);
+  result.judgement.verdict = Verdict::unavailable;
+  tally.add(result);
+  EXPECT_EQ(tally.cases(), 2);
+  BackendTally absent;
+  absent.unavailable("no device");
+  EXPECT_EQ(absent.cases(), 0);
+}
+
 TEST(Tally, KeepsNanAsTheWorstError) {
   BackendTally tally;
   CaseResult bad = sample_pass();
