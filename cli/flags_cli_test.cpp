@@ -3,16 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/subprocess.hpp"
+#include "cli/cli_test_support.hpp"
 
 namespace attest {
 namespace {
 
 using Json = nlohmann::json;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// The lines of a record that `attest run` prints, failures not saved.
 std::vector<Json> record_of(const std::vector<std::string>& more) {

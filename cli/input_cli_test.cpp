@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/subprocess.hpp"
+#include "cli/cli_test_support.hpp"
 
 namespace attest {
 namespace {
@@ -14,17 +14,6 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 const fs::path corpus = fs::path(ATTEST_SOURCE_DIR) / "fixtures" / "corpus";
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 /// Any fixture of the corpus, as text.
 std::string some_fixture() {
@@ -35,23 +24,7 @@ std::string some_fixture() {
   return "{}";
 }
 
-class InputCli : public testing::Test {
- protected:
-  void SetUp() override {
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  std::string save(const std::string& name, const std::string& text) const {
-    std::ofstream(folder / name) << text;
-    return (folder / name).string();
-  }
-
-  const fs::path folder = fs::path(testing::TempDir()) /
-                          (std::string("attest_input_cli_") +
-                           testing::UnitTest::GetInstance()->current_test_info()->name());
-};
+class InputCli : public CliTest {};
 
 TEST_F(InputCli, TruncatedFixtureExitsSixtyFiveAndNamesTheFile) {
   const std::string text = some_fixture();

@@ -7,55 +7,17 @@
 #include <sstream>
 #include <thread>
 
-#include "cli/subprocess.hpp"
+#include "cli/cli_test_support.hpp"
 
 namespace attest {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// Until the file has that many lines; a minute at most.
-void wait_for_lines(const fs::path& path, std::int64_t lines) {
-  for (int i = 0; i < 3000; ++i) {
-    const std::string text = text_of(path);
-    if (std::count(text.begin(), text.end(), '\n') >= lines) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  FAIL() << path << " stays short";
-}
-
 /// The line that judges a case again: that it works, and that it is never lost.
-class ReproCli : public testing::Test {
+class ReproCli : public CliTest {
  protected:
-  void SetUp() override {
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  /// attest run on short cases, failures into the test's folder.
-  std::vector<std::string> arguments(std::vector<std::string> more) const {
-    std::vector<std::string> all = {"run",   "--max-kv",      "48", "--max-requests", "2",
-                                    "--out", folder / "found"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-
   static constexpr const char* faulty = "faulty-first_key_ignored.unified@cpu";
-  const fs::path folder = fs::path(testing::TempDir()) /
-                          (std::string("attest_repro_cli_") +
-                           testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(ReproCli, KilledRunIsNamedByTheNextOne) {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <thread>
 
-#include "cli/subprocess.hpp"
+#include "cli/cli_test_support.hpp"
 
 namespace attest {
 namespace {
@@ -19,10 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* faulty = "faulty-first_key_ignored.unified@cpu";
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::vector<Json> lines_of(const std::string& text) {
   std::vector<Json> lines;
   std::istringstream stream(text);
@@ -30,43 +26,7 @@ std::vector<Json> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// Until the file has that many lines; a minute at most.
-void wait_for_lines(const fs::path& path, std::int64_t lines) {
-  for (int i = 0; i < 3000; ++i) {
-    const std::string text = text_of(path);
-    if (std::count(text.begin(), text.end(), '\n') >= lines) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  FAIL() << path << " stays short";
-}
-
-class RunCli : public testing::Test {
- protected:
-  void SetUp() override {
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  /// attest run on short cases, failures into the test's folder.
-  std::vector<std::string> arguments(std::vector<std::string> more) const {
-    std::vector<std::string> all = {"run",   "--max-kv",      "48", "--max-requests", "2",
-                                    "--out", folder / "found"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-
-  const fs::path folder = fs::path(testing::TempDir()) /
-                          (std::string("attest_run_cli_") +
-                           testing::UnitTest::GetInstance()->current_test_info()->name());
-};
+class RunCli : public CliTest {};
 
 TEST_F(RunCli, PassExitsZeroWithATable) {
   const Finished run = attest_cli(arguments({"--backend", "scalar.unified@cpu", "--cases", "8"}));

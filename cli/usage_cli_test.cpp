@@ -2,16 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/subprocess.hpp"
+#include "cli/cli_test_support.hpp"
 
 namespace attest {
 namespace {
 
 using Json = nlohmann::json;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST(Cli, HelpListsCommandsAndExitCodes) {
   const Finished help = attest_cli({"--help"});
