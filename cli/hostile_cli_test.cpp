@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "cli/cli_test_support.hpp"
+#include "cli/test_support.hpp"
 
 namespace attest {
 namespace {
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 const fs::path corpus = fs::path(ATTEST_SOURCE_DIR) / "fixtures" / "corpus";
 
-class HostileCli : public CliTest {
+class HostileCli : public testing::Test, protected ScratchFolder {
  protected:
   /// `attest run` on short cases of scalar.decode, from a shell after `before`.
   Finished shell(const std::string& before, const std::string& more) const {
@@ -71,7 +71,7 @@ TEST_F(HostileCli, SecondRunOfOneRecordIsRefusedAndLeavesItAlone) {
   const fs::path record = folder / "run.jsonl";
   Subprocess first({ATTEST_BINARY, "run", "--backend", "scalar.decode", "--cases", "1000000",
                     "--max-kv", "32", "--record", record.string()});
-  wait_for_lines(record, 2);
+  ASSERT_TRUE(wait_for_lines(record, 2)) << "stays short";
   const Finished second = shell(":", "--cases 1 --record " + record.string());
   EXPECT_EQ(second.code, 74) << second.out;
   EXPECT_TRUE(has(second.err, record.string() + ": another run writes this record")) << second.err;

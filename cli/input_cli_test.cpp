@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/cli_test_support.hpp"
+#include "cli/test_support.hpp"
 
 namespace attest {
 namespace {
@@ -24,7 +24,7 @@ std::string some_fixture() {
   return "{}";
 }
 
-class InputCli : public CliTest {};
+class InputCli : public testing::Test, protected ScratchFolder {};
 
 TEST_F(InputCli, TruncatedFixtureExitsSixtyFiveAndNamesTheFile) {
   const std::string text = some_fixture();

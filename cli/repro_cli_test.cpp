@@ -7,7 +7,7 @@
 #include <sstream>
 #include <thread>
 
-#include "cli/cli_test_support.hpp"
+#include "cli/test_support.hpp"
 
 namespace attest {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The line that judges a case again: that it works, and that it is never lost.
-class ReproCli : public CliTest {
+class ReproCli : public testing::Test, protected ScratchFolder {
  protected:
   static constexpr const char* faulty = "faulty-first_key_ignored.unified@cpu";
 };
@@ -30,7 +30,7 @@ TEST_F(ReproCli, KilledRunIsNamedByTheNextOne) {
     argv.push_back(argument);
   }
   Subprocess run(argv, temporary);
-  wait_for_lines(record, 3);
+  ASSERT_TRUE(wait_for_lines(record, 3)) << "stays short";
   run.send(SIGKILL);
   EXPECT_EQ(run.finish().code, 137);
   const auto next = [&] {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <thread>
 
-#include "cli/cli_test_support.hpp"
+#include "cli/test_support.hpp"
 
 namespace attest {
 namespace {
@@ -26,7 +26,7 @@ std::vector<Json> lines_of(const std::string& text) {
   return lines;
 }
 
-class RunCli : public CliTest {};
+class RunCli : public testing::Test, protected ScratchFolder {};
 
 TEST_F(RunCli, PassExitsZeroWithATable) {
   const Finished run = attest_cli(arguments({"--backend", "scalar.unified@cpu", "--cases", "8"}));
@@ -98,7 +98,7 @@ TEST_F(RunCli, InterruptDoesNotWaitForAKernelThatHangs) {
     argv.push_back(argument);
   }
   Subprocess run(argv);
-  wait_for_lines(record, 3);
+  ASSERT_TRUE(wait_for_lines(record, 3)) << "stays short";
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   run.send(SIGINT);
   const Finished finished = run.finish();
@@ -222,7 +222,7 @@ TEST_F(RunCli, InterruptKeepsTheRecordAndPrintsTheTable) {
     argv.push_back(argument);
   }
   Subprocess run(argv);
-  wait_for_lines(record, 5);
+  ASSERT_TRUE(wait_for_lines(record, 5)) << "stays short";
   run.send(SIGINT);
   const Finished finished = run.finish();
   EXPECT_EQ(finished.code, 130);
