@@ -39,8 +39,11 @@ void expect_descale(std::string_view argument, const std::optional<TensorMeta>& 
     }
     return;
   }
-  const bool one = std::all_of(got->shape.begin(), got->shape.end(),
-                               [](std::int64_t extent) { return extent == 1; });
+  // One element, or one expanded with stride 0 (vLLM, FlashAttention: (batch, heads)).
+  bool one = got->strides.size() == got->shape.size();
+  for (std::size_t d = 0; one && d < got->shape.size(); ++d) {
+    one = got->shape[d] == 1 || (got->shape[d] > 1 && got->strides[d] == 0);
+  }
   if (got->dtype != Dtype::f32 || !one) {
     report.add(std::string(argument), std::string(name(got->dtype)) + " " + shape_text(*got),
                "one f32");

@@ -141,6 +141,23 @@ TEST(GpuRules, JudgeNarrowLengthsByTheKernel) {
   EXPECT_EQ(check_unified(call, p).findings().at(0).rule, "seqused_k.is_int64");
 }
 
+TEST(GpuRules, TakeOneDescaleExpandedToEveryHead) {
+  Problem p = sample_problem(Mode::decode, {{20, 1}, {7, 1}});
+  p.model.kv_dtype = Dtype::fp8_e4m3fn;
+  p.model.k_descale = 0.5;
+  p.model.v_descale = 2;
+  UnifiedCall call = lowered(p);
+  for (std::optional<TensorMeta>* descale : {&call.k_descale, &call.v_descale}) {
+    ASSERT_TRUE(*descale);
+    (*descale)->shape = {2, p.model.num_kv_heads};
+    (*descale)->strides = {0, 0};
+  }
+  for (const Finding& finding : check_unified(call, p).findings())
+    ADD_FAILURE() << to_string(finding);
+  call.k_descale->strides = {0, 1};  // a factor for each head is another call
+  EXPECT_FALSE(findings_of("descales.are_the_layers", call, p).empty());
+}
+
 TEST(GpuRules, TakeAWindowOneKeyShortForAnOpenQuestion) {
   Problem p = sample_problem(Mode::decode, {{40, 1}});
   p.model.window = 8;
