@@ -15,13 +15,19 @@ cd "$(dirname "$0")/.."
 memory=${ATTEST_MEMORY-} out=attest-out preset=${ATTEST_PRESET-nightly}
 while [ $# -gt 0 ]; do
   case "$1" in
+    --help | -h) sed -n 2,13p "$0" | cut -c 3-; exit 0 ;;
+    --memory | --out | --build) [ $# -ge 2 ] || { echo "nightly_large_kv: $1 needs a value" >&2; exit 64; } ;;
+    *) echo "nightly_large_kv: unknown option $1" >&2; exit 64 ;;
+  esac
+  case "$1" in
     --memory) memory=$2 ;;
     --out) out=$2 ;;
     --build) preset=$2 ;;
-    *) echo "nightly_large_kv: unknown option $1" >&2; exit 64 ;;
   esac
   shift 2
 done
+[ -z "$memory" ] || [[ $memory =~ ^[0-9]+([KMG]iB)?$ ]] ||
+  { echo "nightly_large_kv: --memory $memory is no size such as 800MiB or 20GiB" >&2; exit 64; }
 
 attest=${ATTEST_BINARY-}
 if [ -z "$attest" ]; then
@@ -29,7 +35,21 @@ if [ -z "$attest" ]; then
   scripts/build.sh "$preset" attest
   case $preset in dev | ci) attest=build/bin/attest ;; *) attest=build-$preset/bin/attest ;; esac
 fi
+[ -x "$attest" ] || { echo "nightly_large_kv: $attest is no program" >&2; exit 64; }
 mkdir -p "$out/steps"
+exec 9>"$out/lock"
+flock -n 9 || { echo "nightly_large_kv: another job writes $out" >&2; exit 74; }
+# What was finished counts for the same binary and options only.
+job="$("$attest" --version | tr '\n' ' ') memory=$memory cases=${ATTEST_CASES:-100000} seed=${ATTEST_SEED:-1}"
+if [ -e "$out/job" ] && [ "$(cat "$out/job")" != "$job" ]; then
+  echo "nightly_large_kv: $out holds another job: $(cat "$out/job"); this one: $job" >&2
+  exit 64
+fi
+if [ -e "$out/summary.txt" ]; then
+  echo "nightly_large_kv: $out holds a finished job; give --out an empty folder" >&2
+  exit 64
+fi
+echo "$job" >"$out/job"
 required=${ATTEST_REQUIRE-}
 export ATTEST_REQUIRE=  # of the job as a whole, below
 
@@ -44,13 +64,14 @@ step() {
   fi
   echo "== $name (${SECONDS} s)"
   local code=0
-  "$attest" run "$@" --record "$at.jsonl" --junit "$at.xml" --out "$out/found" --quiet >"$at.txt" 2>&1 || code=$?
-  # Interrupted or killed: nothing is done, and the next start judges this step again.
-  if [ "$code" -ge 128 ]; then
-    echo "$name: ended by a signal; start again with --out $out to go on" >&2
+  # The lock is this script's: a kernel that outlives it must not hold the folder.
+  "$attest" run "$@" --record "$at.jsonl" --junit "$at.xml" --out "$out/found" --quiet >"$at.txt" 2>&1 9>&- || code=$?
+  tail -n 12 "$at.txt"
+  # Interrupted, killed, or the machine's failure: nothing is done, and the next start judges this step again.
+  if [ "$code" -ge 64 ]; then
+    echo "$name: ended with $code, no verdict; start again with --out $out to go on" >&2
     exit "$code"
   fi
-  tail -n 12 "$at.txt"
   echo "$code" >"$at.code.new"
   mv "$at.code.new" "$at.code"
 }

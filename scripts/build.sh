@@ -17,7 +17,8 @@ started=$(date +%s)
 if [ -t 1 ]; then
   ninja -C "$build_dir" "$@"
 else
-  (while sleep 20; do echo "build: step $(tail -1 "$log" | grep -o '^\[[0-9/]*\]' || echo -) after $(($(date +%s) - started)) s"; done) &
+  # sleep lets go of the pipe: who reads it must not wait for the last nap.
+  (while sleep 20 >/dev/null 2>&1; do echo "build: step $(tail -1 "$log" | grep -o '^\[[0-9/]*\]' || echo -) after $(($(date +%s) - started)) s"; done) &
   watcher=$!
   trap 'kill "$watcher" 2>/dev/null || true; rm -f "$log"' EXIT
   ninja -C "$build_dir" "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }

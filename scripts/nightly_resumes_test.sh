@@ -38,6 +38,22 @@ if grep -q "faulty-hang" "$work/runs"; then fail "other faults have no cell"; fi
 [ "$(wc -l <"$work/out/large_kv.jsonl")" = 8 ] || fail "every step's record is kept"
 grep -q "result: every required cell passed" "$work/out/summary.txt" || fail "the summary says so"
 
+runs=$(wc -l <"$work/runs")
+if job --memory 1GiB; then fail "a finished folder is no second night"; fi
+grep -q "holds a finished job" "$work/log" || fail "and it says so"
+rm "$work/out/summary.txt"
+if ATTEST_SEED=2 job --memory 1GiB; then fail "another seed is another job"; fi
+grep -q "holds another job" "$work/log" || fail "and it says so"
+if job --memory lots; then fail "--memory lots is no size"; fi
+if job --memory; then fail "--memory needs a value"; fi
+[ "$(wc -l <"$work/runs")" = "$runs" ] || fail "none of these may run a step"
+rm -r "$work/out"
+echo 74 >"$work/code"
+if job; then fail "a full disk ends the job"; fi
+[ -z "$(ls "$work/out/steps" | grep code)" ] || fail "a full disk is no verdict of the step"
+rm "$work/code"
+job || fail "with room again the job goes on"
+
 rm -r "$work/out"
 job || fail "without --memory the job passes"
 grep -q "dense: not run" "$work/out/summary.txt" || fail "what was left out is said"
