@@ -71,20 +71,15 @@ void copy_account(const RunResult& result, Judgement& judgement) {
   judgement.lints = result.lints;
 }
 
-/// Leaves a value to compare to as many rows as the case says, and says which.
+/// The rows that the reference has to compute, in words too; none: all.
 std::vector<std::int64_t> sample(const Case& c, Attended& meaning, Judgement& judgement) {
-  const auto count = static_cast<std::int64_t>(meaning.rows.size());
-  if (c.sampled_rows <= 0 || count <= c.sampled_rows) return {};
-  const std::vector<std::int64_t> rows = sampled_rows(count, c.sampled_rows, c.seed);
-  for (std::int64_t row = 0; row < count; ++row) {
-    if (std::binary_search(rows.begin(), rows.end(), row)) continue;
-    AttendedRow& left_out = meaning.rows[static_cast<std::size_t>(row)];
-    if (left_out.expect == RowExpectation::value) left_out.expect = RowExpectation::any;
-  }
+  const std::vector<std::int64_t> rows = sample_rows(c, meaning);
   for (const std::int64_t row : rows) {
     judgement.sampled += (judgement.sampled.empty() ? "rows " : ", ") + std::to_string(row);
   }
-  judgement.sampled += " of " + std::to_string(count) + " compared";
+  if (!rows.empty()) {
+    judgement.sampled += " of " + std::to_string(meaning.rows.size()) + " compared";
+  }
   return rows;
 }
 

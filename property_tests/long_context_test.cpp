@@ -29,7 +29,7 @@ TEST(SampledRows, AreAllWhereThereAreFew) {
 
 /// A small stand-in for the chunk of 64 tokens over 128k keys.
 Case chunk_case() {
-  Case c = case_of({.keys = 300, .new_tokens = 64, .recipe = Recipe::normal}, 0);
+  Case c = case_of({.keys = 300, .new_tokens = 64}, 0);
   c.sampled_rows = 6;
   return c;
 }
@@ -40,6 +40,20 @@ TEST(LongContexts, AreJudgedOnTheSampledRowsAndSayWhich) {
   EXPECT_EQ(judgement.verdict, Verdict::pass) << judgement.reason;
   EXPECT_THAT(judgement.sampled, HasSubstr("rows 0, "));
   EXPECT_THAT(judgement.sampled, HasSubstr(", 63 of 64 compared"));
+}
+
+TEST(LongContexts, CouldHaveFailed) {
+  // The null answers, against every backend's kind of data at a length that a test can afford.
+  for (std::uint64_t index = 0; index < 8; ++index) {
+    for (const char* const name : {"scalar.unified", "scalar.extend", "scalar.decode"}) {
+      const Backend& honest = *select_backends(name).front();
+      const Signature signature = honest.capabilities().signature;
+      const std::int64_t drafts = signature == Signature::decode ? 1 : 4;
+      const Case c = case_of({.keys = 4096, .new_tokens = drafts, .signature = signature}, index);
+      const Judgement judgement = judge(c, honest);
+      EXPECT_EQ(judgement.verdict, Verdict::pass) << name << index << judgement.reason;
+    }
+  }
 }
 
 TEST(LongContexts, StillCatchAFault) {

@@ -28,23 +28,6 @@ bool sees_past(const AttendedRow& row, std::int64_t page) {
   return inside && past;
 }
 
-/// Some (row, head) of recall data looks for its newest key, and some past the first page, where
-/// any row has other keys as well.
-bool recall_reaches_the_edges(const TensorSource& source, const Attended& meaning) {
-  const std::int64_t page = source.problem().pool.page_size;
-  const auto has_others = [](const AttendedRow& row) { return row.visible() > 1; };
-  const auto spans_pages = [page](const AttendedRow& row) { return sees_past(row, page); };
-  bool newest = std::none_of(meaning.rows.begin(), meaning.rows.end(), has_others);
-  bool past = std::none_of(meaning.rows.begin(), meaning.rows.end(), spans_pages);
-  for (const Plant& plant : source.plants()) {
-    if (plant.decoy || plant.row < 0) continue;
-    const AttendedRow& row = meaning.rows[static_cast<std::size_t>(plant.row)];
-    newest = newest || (has_others(row) && plant.key == newest_key(row));
-    past = past || (spans_pages(row) && plant.key.position >= page);
-  }
-  return newest && past;
-}
-
 bool null_answers_fail(const TensorSource& source, const Attended& meaning) {
   ReferenceOptions options;
   options.threads = 1;
@@ -71,6 +54,24 @@ bool has_power(const Case& c) {
 }
 
 }  // namespace
+
+bool recall_reaches_the_edges(const TensorSource& source, const Attended& meaning) {
+  const std::int64_t page = source.problem().pool.page_size;
+  const auto judged = [](const AttendedRow& row) { return row.expect == RowExpectation::value; };
+  const auto has_others = [&](const AttendedRow& row) { return judged(row) && row.visible() > 1; };
+  const auto spans_pages = [&](const AttendedRow& row) {
+    return judged(row) && sees_past(row, page);
+  };
+  bool newest = std::none_of(meaning.rows.begin(), meaning.rows.end(), has_others);
+  bool past = std::none_of(meaning.rows.begin(), meaning.rows.end(), spans_pages);
+  for (const Plant& plant : source.plants()) {
+    if (plant.decoy || plant.row < 0) continue;
+    const AttendedRow& row = meaning.rows[static_cast<std::size_t>(plant.row)];
+    newest = newest || (has_others(row) && plant.key == newest_key(row));
+    past = past || (spans_pages(row) && plant.key.position >= page);
+  }
+  return newest && past;
+}
 
 NumericsProfile loosest_profile() {
   NumericsProfile loosest;

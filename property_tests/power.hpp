@@ -1,6 +1,8 @@
 #pragma once
 
+#include "contracts/attended.hpp"
 #include "contracts/numerics_profile.hpp"
+#include "memory/tensor_source.hpp"
 #include "property_tests/case.hpp"
 
 namespace attest {
@@ -8,6 +10,10 @@ namespace attest {
 /// At least as loose as the profile of any backend: what fails its bounds fails theirs. Not made of
 /// theirs, since a new backend must not change what is drawn.
 NumericsProfile loosest_profile();
+
+/// Whether `recall` data gives its one key to a newest key and to one past the first page, in rows
+/// of `meaning` that have a value. Costs the plan, not the reference.
+bool recall_reaches_the_edges(const TensorSource& source, const Attended& meaning);
 
 /// Changes recipe and seed until the case is not untrusted. Its own recipe can have too few rows
 /// and heads to put something at every place that matters: `recall` gives each row and head one
