@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/cli_test_support.hpp"
+#include "cli/test_support.hpp"
 
 namespace attest {
 namespace {
@@ -104,6 +104,44 @@ TEST(Flags, ThatForceASplitGetExactlyThatOneOrAnAnswerWhyNot) {
       record_of({"--backend", "hip.unified@host", "--cases", "1", "--kv-splits", "1000"});
   EXPECT_EQ(too_many[1]["verdict"], "unsupported");
   EXPECT_TRUE(has(too_many[1]["reason"], "128 parts at most, not into 1000")) << too_many[1];
+}
+
+TEST(Flags, ThatAProfileWouldPassOverAreUsageErrors) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"--profile", "large-kv", "--fault", "seqused_k_short_by_one"},
+      {"--profile", "large-kv", "--seed", "3"},
+      {"--profile", "large-kv", "--max-kv", "64"},
+      {"--profile", "long-context", "--recipe", "needle"},
+      {"--profile", "long-context", "--max-requests", "2"},
+      {"--profile", "long-context", "--memory", "2GiB"},
+      {"--memory", "2GiB"},
+      {"--graph", ""},
+  };
+  for (const std::vector<std::string>& flags : wrong) {
+    std::vector<std::string> arguments = {"run", "--backend", "scalar.unified", "--cases", "1"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Finished run = attest_cli(arguments);
+    EXPECT_EQ(run.code, 64) << flags.back() << run.out << run.err;
+    EXPECT_TRUE(has(run.err, flags[flags.size() - 2])) << run.err;
+  }
+}
+
+TEST(Flags, OfMemoryThatHoldsNoCellExitThreeAndSayWhatItTakes) {
+  const Finished run = attest_cli(
+      {"run", "--profile", "large-kv", "--memory", "1GiB", "--backend", "scalar.decode"});
+  EXPECT_EQ(run.code, 3) << run.out << run.err;
+  EXPECT_TRUE(has(run.out, "no case of its part fits into 1073741824 bytes")) << run.out;
+  EXPECT_TRUE(has(run.out, "dense cells left out, the largest takes ")) << run.out;
+}
+
+TEST(Flags, AndAWordOfTheEnvironmentThatSaysNothingBlameNoKernel) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"run", "--cases", "1"},
+        {"replay", "fixtures/corpus/accept/decode.gqa.json"}}) {
+    const Finished run = attest_cli(arguments, {{"ATTEST_KV_MEMORY", "LAZY"}});
+    EXPECT_EQ(run.code, 64) << run.out << run.err;
+    EXPECT_TRUE(has(run.err, "ATTEST_KV_MEMORY=LAZY is none of lazy, eager, dense")) << run.err;
+  }
 }
 
 TEST(Flags, OfATimeLimitAreInTheLineThatJudgesAHangAgain) {

@@ -15,6 +15,7 @@
 #include "cli/interrupt.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
+#include "memory/pool_memory.hpp"
 #include "property_tests/case_stream.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/lattice_screen.hpp"
@@ -37,6 +38,20 @@ struct Options {
   std::vector<std::string> arguments;
 };
 
+/// The lattice and the long contexts are what they are: a flag that would be passed over is
+/// refused.
+void refuse_flags_of_other_profiles(const CLI::App& command, const Options& options) {
+  const Profile profile = profile_from_name(options.profile).value_or(Profile::generated);
+  if (command.count("--memory") > 0 && profile != Profile::large_kv) {
+    throw CLI::ValidationError("--memory", "is of --profile large-kv");
+  }
+  if (profile == Profile::generated) return;
+  for (const char* const flag : {"--seed", "--fault", "--recipe", "--max-kv", "--max-requests"}) {
+    if (command.count(flag) == 0) continue;
+    throw CLI::ValidationError(flag, "is of generated cases, not of --profile " + options.profile);
+  }
+}
+
 void finish_plan(Options& options) {
   RunPlan& plan = options.plan;
   plan.backends = backends_to_run(options.backend);
@@ -54,6 +69,7 @@ void finish_plan(Options& options) {
     plan.memory = bytes_from_text(options.memory).value_or(0);  // add_run has refused what is none
     ::setenv("ATTEST_KV_MEMORY", "dense", 1);                   // of workers too
   }
+  large_pool_wanted();  // throws where ATTEST_KV_MEMORY says nothing, before a kernel is blamed
   plan.stop = &interrupted();
   if (!plan.fault.empty() && find_metadata_fault(plan.fault) == nullptr) {
     throw std::invalid_argument(unknown_subject(plan.fault));
@@ -225,7 +241,9 @@ void add_selection(CLI::App& command, Options& options) {
       .add_option("--graph", plan.run.graph,
                   "Replay each call in a graph captured with the same, short or long lengths; then "
                   ",eager: another call in between, and ,inside: lengths made by the graph")
-      ->type_name("HOW");
+      ->type_name("HOW")
+      ->check(
+          [](const std::string& text) { return text.empty() ? "an empty word says nothing" : ""; });
   command
       .add_option("--device", options.device,
                   "GPU by index, several as 0,2, or all: cases are dealt out in turn")
@@ -275,7 +293,10 @@ void add_run(CLI::App& app, Chosen& chosen) {
   add_selection(*command, *options);
   add_limits(*command, *options);
   add_outputs(*command, *options);
-  command->callback([options, &chosen] { chosen.action = [options] { return run(*options); }; });
+  command->callback([command, options, &chosen] {
+    refuse_flags_of_other_profiles(*command, *options);
+    chosen.action = [options] { return run(*options); };
+  });
 }
 
 }  // namespace attest

@@ -178,18 +178,13 @@ std::exception_ptr BackendRun::error() const {
   return error_;
 }
 
-void BackendRun::unavailable(std::string reason) {
+void BackendRun::judges_nothing(std::optional<Verdict> verdict, std::string why) {
   const std::lock_guard lock(mutex_);
-  if (plan_.all_must_run) {
-    tally_.unavailable(std::move(reason));
+  if (plan_.all_must_run && verdict) {
+    tally_.judges_nothing(*verdict, std::move(why));
   } else {
-    tally_.note = "unavailable: " + std::move(reason);
+    tally_.note = std::move(why);
   }
-}
-
-void BackendRun::has_no_case(std::string why) {
-  const std::lock_guard lock(mutex_);
-  tally_.note = "not judged: " + std::move(why);
 }
 
 std::string BackendRun::why_not_all() const {

@@ -30,10 +30,8 @@ class BackendRun {
 
   /// False when threads are still at work a grace after `stop` or the deadline.
   bool wait();
-  /// Counts as one unavailable case instead of running.
-  void unavailable(std::string reason);
-  /// Has nothing to run; `why` becomes the note.
-  void has_no_case(std::string why);
+  /// Does not run. `why` becomes the note; a backend that must run counts as one such verdict.
+  void judges_nothing(std::optional<Verdict> verdict, std::string why);
   /// The sums. No observer hears of anything after this.
   BackendTally close();
   std::exception_ptr error() const;

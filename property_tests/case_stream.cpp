@@ -13,11 +13,10 @@ namespace {
 /// How a person gets this case again.
 std::string origin_of(const RunPlan& plan, std::int64_t index, int device) {
   const RunPlan defaults;
-  if (plan.profile != Profile::generated) {
-    return "--profile " + std::string(name(plan.profile)) + " --case " + std::to_string(index) +
-           (device != 0 ? " --device " + std::to_string(device) : "");
-  }
-  std::string text = "--seed " + std::to_string(plan.seed) + " --case " + std::to_string(index);
+  std::string text = plan.profile == Profile::generated
+                         ? "--seed " + std::to_string(plan.seed)
+                         : "--profile " + std::string(name(plan.profile));
+  text += " --case " + std::to_string(index);
   if (plan.max_kv != defaults.max_kv) text += " --max-kv " + std::to_string(plan.max_kv);
   if (plan.max_requests != defaults.max_requests) {
     text += " --max-requests " + std::to_string(plan.max_requests);
@@ -63,7 +62,7 @@ StreamCase long_case(const RunPlan& plan, const Backend& backend, std::int64_t i
   const LongContext& context = all[static_cast<std::size_t>(index)];
   return {.c = case_of(context, static_cast<std::uint64_t>(index)),
           .name = context.name(),
-          .features = {std::string(name(context.recipe))},
+          .features = {"recall"},
           .run = plan.run};
 }
 

@@ -147,11 +147,13 @@ RunSummary run_cases(const RunPlan& plan, const std::vector<RunObserver*>& obser
     ended |= summary.error != nullptr || summary.interrupted || (plan.fail_fast && failed);
     if (!ended) {
       if (const std::string none = why_none(plan, *backend); !none.empty()) {
-        run->has_no_case(none);
+        // What dense memory leaves out was asked for; what another shard judges is not missing.
+        run->judges_nothing(plan.memory > 0 ? std::optional(Verdict::unsupported) : std::nullopt,
+                            "not judged: " + none);
       } else if (const Answer available = can_run(plan, *backend)) {
         run_one(run, *backend, observers, summary);
       } else {
-        run->unavailable(available.reason);
+        run->judges_nothing(Verdict::unavailable, "unavailable: " + available.reason);
       }
     }
     if (run->error()) summary.error = run->error();

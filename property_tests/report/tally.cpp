@@ -32,10 +32,10 @@ void BackendTally::add(const CaseResult& result) {
   if (is_failure(judgement.verdict)) ++failure_kinds[failure_kind(judgement)];
 }
 
-void BackendTally::unavailable(std::string reason) {
-  ++verdicts[static_cast<std::size_t>(Verdict::unavailable)];
+void BackendTally::judges_nothing(Verdict verdict, std::string why) {
+  ++verdicts[static_cast<std::size_t>(verdict)];
   without_a_case = true;
-  note = "unavailable: " + std::move(reason);
+  note = std::move(why);
 }
 
 std::int64_t BackendTally::cases() const {

@@ -33,8 +33,8 @@ struct BackendTally {
   std::map<std::string, std::int64_t> failure_kinds;
 
   void add(const CaseResult& result);
-  /// The whole backend counts as one unavailable verdict, of no case.
-  void unavailable(std::string reason);
+  /// The whole backend counts as one verdict, of no case.
+  void judges_nothing(Verdict verdict, std::string why);
 
   std::int64_t count(Verdict verdict) const { return verdicts[static_cast<std::size_t>(verdict)]; }
   std::int64_t cases() const;   ///< verdicts of cases

@@ -48,7 +48,7 @@ TEST(Tally, NothingJudgedIsNotAPass) {
   EXPECT_EQ(exit_code(std::span<const BackendTally>()), exit_usage);
   EXPECT_EQ(code_of({Verdict::unsupported}), 3);
   BackendTally absent;
-  absent.unavailable("no device");
+  absent.judges_nothing(Verdict::unavailable, "unavailable: no device");
   const std::array tallies = {absent};
   EXPECT_EQ(exit_code(tallies), 4);
 }
@@ -61,7 +61,7 @@ TEST(Tally, CountsACaseThatCouldNotRunHereAsACase) {
   tally.add(result);
   EXPECT_EQ(tally.cases(), 2);
   BackendTally absent;
-  absent.unavailable("no device");
+  absent.judges_nothing(Verdict::unavailable, "unavailable: no device");
   EXPECT_EQ(absent.cases(), 0);
 }
 
@@ -98,7 +98,7 @@ TEST(Tally, TablesShowRareVerdictsOnlyWhenTheyHappened) {
 TEST(Tally, TablesShowABackendThatCouldNotRunWithItsReason) {
   BackendTally absent;
   absent.backend = "hip.unified@rocm";
-  absent.unavailable("no AMD device");
+  absent.judges_nothing(Verdict::unavailable, "unavailable: no AMD device");
   const std::array tallies = {absent};
   const std::string text = tally_table(tallies, Console::silent());
   EXPECT_NE(text.find("hip.unified@rocm: unavailable: no AMD device\n"), std::string::npos) << text;
