@@ -60,8 +60,9 @@ Dtype draw_dtype(Draw& draw, std::span<const Dtype> choices) {
 /// K and V are stored in q's dtype or in an fp8 one: no framework stores them in another float
 /// type.
 void draw_dtypes(Draw& draw, const GeneratorOptions& options, Model& model) {
-  const bool takes_fp8 =
-      options.signature == Signature::unified || options.signature == Signature::mla_decode;
+  const bool takes_fp8 = options.signature == Signature::unified ||
+                         options.signature == Signature::mla_decode ||
+                         options.signature == Signature::paged_ragged;
   Capabilities everything;
   everything.q_dtypes = {Dtype::bf16, Dtype::f16};
   everything.kv_dtypes = {Dtype::bf16, Dtype::f16};
