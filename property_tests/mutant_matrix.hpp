@@ -28,15 +28,14 @@ struct MutantTrial {
   bool needless() const { return rejected() && launched && right; }
 };
 
-/// Why a rule that rejects may do so where the model kernel computes the right numbers; empty for a
-/// rule that may not.
+/// Why a rule may reject calls none of which goes wrong on the scalar kernel; empty for a rule that
+/// may not.
 std::string_view conservative_because(std::string_view rule);
 /// The rules that have such a reason.
 std::vector<std::string_view> conservative_rules();
 
-/// One line when rules and numbers disagree and nothing explains it: no rule rejects a call whose
-/// numbers are wrong, and no policy finding names it either; or rules reject a call whose numbers
-/// are right, none of them for a reason above.
+/// One line for a trial that nothing explains: its numbers are wrong, no rule rejects it, and no
+/// policy finding names it either.
 std::string unexplained_outcome(Signature signature, const MutantTrial& trial);
 
 /// The outcome of one mutant of one signature over many calls.
@@ -46,16 +45,25 @@ struct MutantRow {
   std::map<std::string, std::int64_t> rules;  ///< calls each rule fired on
 };
 
+/// What became of the calls that one rule rejected.
+struct RuleRow {
+  std::int64_t rejected = 0, wrong = 0, right = 0;
+};
+
 class MutantMatrix {
  public:
   void add(Signature signature, const MutantTrial& trial);
+  /// Rules that rejected calls, none of which gave wrong numbers, and that have no reason for it. A
+  /// single rejected call with the right numbers says nothing: a key of no weight, or two keys that
+  /// every row sees swapped, change no output.
+  std::vector<std::string> unjustified_rules() const;
   /// A table of mutants by signature and field, and the totals; Markdown for docs/.
   std::string text() const;
-  const std::map<std::pair<Signature, std::string>, MutantRow>& rows() const { return rows_; }
+  const std::map<std::string, RuleRow>& rules() const { return rules_; }
 
  private:
   std::map<std::pair<Signature, std::string>, MutantRow> rows_;
-  std::vector<std::pair<Signature, std::string>> order_;
+  std::map<std::string, RuleRow> rules_;
 };
 
 struct MutantPlan {

@@ -27,9 +27,10 @@ RequestShape shape_of(const BatchPrefillCall& call, const ListedPages& listed, s
   const std::int64_t next = saturated_count(array_entry(call.cu_seqlens_q, i + 1, "cu_seqlens_q"));
   shape.rows = std::max<std::int64_t>(next - shape.first_row, 0);
   shape.length = listed.pages(i);
-  // A window that max_seqlen_k cannot reach is turned off, and the mask with one row.
+  // A window that max_seqlen_k cannot reach is turned off, and the causal mask with one row, which
+  // is the last one and sees no later key either way.
   const std::int64_t left = call.window_size[0];
-  shape.causal = call.causal && call.max_seqlen_q != 1;
+  shape.causal = (call.causal && call.max_seqlen_q != 1) || shape.rows <= 1;
   if (left >= 0 && left < call.max_seqlen_k) shape.window = saturated_count(left) + 1;
   const std::int64_t longest = saturated_count(call.max_seqlen_q);
   shape.computed_rows = (longest + tile_rows - 1) / tile_rows * tile_rows;

@@ -46,6 +46,8 @@ void are_the_layers(const PagedRaggedCall& call, const Truth& truth, Report& rep
 void are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
   const Model& m = truth.problem.model;
   expect_dtype("q_extend", call.q_extend.dtype, m.q_dtype, report);
+  expect_dtype("k_extend", call.k_extend.dtype, m.kv_dtype, report);
+  expect_dtype("v_extend", call.v_extend.dtype, m.kv_dtype, report);
   expect_dtype("k_buffer", call.k_buffer.dtype, m.kv_dtype, report);
   expect_dtype("v_buffer", call.v_buffer.dtype, m.kv_dtype, report);
   expect_dtype("o_extend", call.o_extend.dtype, m.out_dtype, report);

@@ -158,6 +158,11 @@ void sinks_are_the_layers(const BatchPrefillCall& call, const Truth& truth, Repo
 
 void sinks_are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
   expect_sinks("sinks", call.sinks, truth.problem.model, report);
+  if (call.sinks && call.sinks->dtype != truth.problem.model.q_dtype) {
+    report.add(
+        Severity::policy, "sinks.dtype", std::string(name(call.sinks->dtype)),
+        std::string(name(truth.problem.model.q_dtype)) + ", q's: their bits are the layer's");
+  }
 }
 
 template <class CallType>
