@@ -38,6 +38,10 @@ Ending mutate(const Options& options) {
     return {exit_interrupted};
   }
   out.print(matrix.text());
+  for (const std::string& rule : matrix.unjustified_rules()) {
+    ++unexplained;
+    err.print(rule + " rejects, and no call that it rejects gives wrong numbers\n");
+  }
   return {unexplained > 0 ? exit_expectation : 0};
 }
 

@@ -114,6 +114,7 @@ using LiveRows = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Key
 /// Rows of live requests by (which of the live requests, token).
 LiveRows live_rows(const SiteCall& site) {
   std::vector<std::int64_t> ordinal;
+  ordinal.reserve(site.problem.requests.size());
   std::int64_t live = 0;
   for (const Request& r : site.problem.requests) ordinal.push_back(r.live ? live++ : -1);
   LiveRows rows;

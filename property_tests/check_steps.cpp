@@ -10,9 +10,8 @@
 namespace attest {
 namespace {
 
-std::string layer_of(const CapturedCall& call) {
-  const Model& m = call.problem->model;
-  std::string text = call.file_version.empty() ? "one framework" : call.file_version;
+std::string layer_of(const std::string& version, const Model& m) {
+  std::string text = version.empty() ? "one framework" : version;
   text += ", layer of " + std::to_string(m.num_q_heads) + ":" + std::to_string(m.num_kv_heads) +
           " heads of " + std::to_string(m.head_dim);
   if (m.v_head_dim != m.head_dim) text += "/" + std::to_string(m.v_head_dim);
@@ -31,7 +30,8 @@ std::string name_of(const CapturedCall& call) {
 
 void CallsByLayer::add(const CapturedCall& call) {
   if (call.call && call.problem) {
-    calls_.push_back(call);
+    calls_.push_back({layer_of(call.file_version, call.problem->model), name_of(call), *call.call,
+                      *call.problem});
   } else {
     ++left_out_;
   }
@@ -40,11 +40,10 @@ void CallsByLayer::add(const CapturedCall& call) {
 std::vector<CheckedStep> CallsByLayer::check() const {
   std::map<std::string, std::vector<SiteCall>> groups;
   std::vector<std::string> order;
-  for (const CapturedCall& call : calls_) {
-    const std::string layer = layer_of(call);
-    std::vector<SiteCall>& group = groups[layer];
-    if (group.empty()) order.push_back(layer);
-    group.push_back({name_of(call), *call.call, *call.problem});
+  for (const Kept& kept : calls_) {
+    std::vector<SiteCall>& group = groups[kept.layer];
+    if (group.empty()) order.push_back(kept.layer);
+    group.push_back({kept.name, kept.call, kept.problem});
   }
   std::vector<CheckedStep> steps;
   for (const std::string& layer : order) {

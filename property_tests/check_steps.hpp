@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "contracts/call.hpp"
+#include "contracts/problem.hpp"
 #include "contracts/rule.hpp"
 #include "fixtures/captured.hpp"
 
@@ -27,7 +29,13 @@ class CallsByLayer {
   std::int64_t left_out() const { return left_out_; }
 
  private:
-  std::vector<CapturedCall> calls_;
+  /// A call in one piece: what check() needs of a CapturedCall that has both parts.
+  struct Kept {
+    std::string layer, name;
+    Call call;
+    Problem problem;
+  };
+  std::vector<Kept> calls_;
   std::int64_t left_out_ = 0;
 };
 

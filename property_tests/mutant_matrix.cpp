@@ -65,6 +65,7 @@ std::string_view conservative_because(std::string_view rule) {
 
 std::vector<std::string_view> conservative_rules() {
   std::vector<std::string_view> ids;
+  ids.reserve(conservative.size());
   for (const Reason& reason : conservative) ids.push_back(reason.id);
   return ids;
 }

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "backends/registry.hpp"
 #include "contracts/rules.hpp"
 #include "contracts/signatures.hpp"
 #include "property_tests/generators.hpp"
@@ -16,8 +17,10 @@ TEST(FieldMutants, ChangeEveryFieldOfEverySignatureOnSomeCall) {
   for (const Signature signature : generated_signatures) {
     std::set<std::string> changed;
     std::set<std::string> all;
-    for (std::uint64_t i = 0; i < 60; ++i) {
-      const Case c = generate(5, i, {.signature = signature, .max_kv = 64});
+    const Backend& kernel = *select_backends("scalar." + std::string(name(signature))).front();
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      const Case c = generate(
+          5, i, {.signature = signature, .capabilities = &kernel.capabilities(), .max_kv = 64});
       const auto lowered = call_of(c, make_slot_map(c.problem));
       if (!std::holds_alternative<Call>(lowered)) continue;
       const Call& call = std::get<Call>(lowered);
@@ -44,18 +47,21 @@ TEST(FieldMutants, LeaveEveryOtherFieldAlone) {
   EXPECT_EQ(mutated(call, {"no such field", "+ 1"}, 0), std::nullopt);
 }
 
-// What the rules accept computes what the scheduler meant, and what they reject does not, or the
-// rule says why it rejects all the same.
+// Sound: what the rules accept computes what the scheduler meant. Complete: every rule that rejects
+// shows a call that goes wrong, or says why it rejects all the same.
 TEST(FieldMutants, AreRejectedExactlyWhereTheNumbersGoWrong) {
+  MutantMatrix matrix;
   std::int64_t calls = 0;
   std::int64_t wrong = 0;
   std::int64_t accepted_and_right = 0;
   try_mutants({.seed = 1, .calls = 2000}, [&](Signature signature, const MutantTrial& trial) {
     ++calls;
+    matrix.add(signature, trial);
     wrong += trial.launched && !trial.right ? 1 : 0;
     accepted_and_right += !trial.rejected() && trial.right ? 1 : 0;
     EXPECT_EQ(unexplained_outcome(signature, trial), "");
   });
+  EXPECT_THAT(matrix.unjustified_rules(), testing::IsEmpty());
   EXPECT_GE(calls, 1900);
   EXPECT_GT(wrong, calls / 4);
   EXPECT_GT(accepted_and_right, calls / 20);
@@ -76,9 +82,25 @@ TEST(Mutants, AreSurprisingWhenNothingExplainsThem) {
               testing::HasSubstr("no rule rejects it"));
   trial.rejecting = {"seqused_k.counts_this_steps_tokens"};
   EXPECT_EQ(unexplained_outcome(Signature::unified, trial), "");
-  trial.right = true;
-  EXPECT_THAT(unexplained_outcome(Signature::unified, trial),
-              testing::HasSubstr("the numbers are right"));
+  trial.rejecting.clear();
+  trial.noting = {"seqused_k.is_int64"};
+  EXPECT_EQ(unexplained_outcome(Signature::unified, trial), "");
+}
+
+TEST(Mutants, NeedOneWrongOutputForEveryRuleThatRejects) {
+  const auto rules_after = [](const std::string& rule, bool ever_wrong) {
+    MutantMatrix matrix;
+    MutantTrial trial{.mutant = {"seq_lens", "+"}, .rejecting = {rule}, .launched = true};
+    trial.right = true;
+    matrix.add(Signature::extend, trial);
+    trial.right = false;
+    if (ever_wrong) matrix.add(Signature::extend, trial);
+    return matrix.unjustified_rules();
+  };
+  EXPECT_EQ(rules_after("seq_lens.is_int64", false), std::vector<std::string>());
+  EXPECT_EQ(rules_after("seq_lens.fits_the_table", true), std::vector<std::string>());
+  EXPECT_EQ(rules_after("seq_lens.fits_the_table", false),
+            std::vector<std::string>{"seq_lens.fits_the_table"});
 }
 
 TEST(Mutants, FillAMatrixByFieldAndChange) {

@@ -55,14 +55,15 @@ class LegacyGroups {
       shape.window = saturated_count(call_.sliding_window_size) + 1;
     }
     if (call_.custom_mask && shape.rows > 0) {
-      shape.tree = square_of(i, prefix, shape.rows);
+      shape.tree = square_of(*call_.custom_mask, i, prefix, shape.rows);
       shape.tree_block = shape.rows;
     }
     return shape;
   }
 
   /// The part of the mask over the new tokens, (rows, rows).
-  std::span<const std::int64_t> square_of(std::int64_t i, std::int64_t prefix, std::int64_t rows) {
+  std::span<const std::int64_t> square_of(const IntArray& mask, std::int64_t i, std::int64_t prefix,
+                                          std::int64_t rows) {
     if (!call_.mask_indptr) throw KernelRefusal("custom_mask comes without mask_indptr");
     std::vector<std::int64_t>& square = squares_.emplace_back();
     const bool first = run_.op.fault == Fault::tree_mask_of_first_request;
@@ -70,17 +71,17 @@ class LegacyGroups {
         saturated_count(array_entry(*call_.mask_indptr, first ? 0 : i, "mask_indptr"));
     for (std::int64_t t = 0; t < rows; ++t) {
       const std::int64_t row = start + t * (prefix + rows);
-      if (!call_.skip_prefix_custom_mask) require_whole_prefix(row, prefix);
+      if (!call_.skip_prefix_custom_mask) require_whole_prefix(mask, row, prefix);
       for (std::int64_t u = 0; u < rows; ++u) {
-        square.push_back(array_entry(*call_.custom_mask, row + prefix + u, "custom_mask"));
+        square.push_back(array_entry(mask, row + prefix + u, "custom_mask"));
       }
     }
     return square;
   }
 
-  void require_whole_prefix(std::int64_t row, std::int64_t prefix) const {
+  static void require_whole_prefix(const IntArray& mask, std::int64_t row, std::int64_t prefix) {
     for (std::int64_t k = 0; k < prefix; ++k) {
-      if (array_entry(*call_.custom_mask, row + k, "custom_mask") != 0) continue;
+      if (array_entry(mask, row + k, "custom_mask") != 0) continue;
       throw KernelRefusal("custom_mask hides a key of the prefix, which is not modelled");
     }
   }

@@ -14,12 +14,6 @@ namespace {
 
 std::int64_t mask_entries(const Request& r) { return r.new_tokens * (r.committed + r.new_tokens); }
 
-bool mask_recorded(const LegacyExtendCall& c, Report& report) {
-  if (!c.custom_mask || !c.mask_indptr) return false;
-  return recorded(*c.custom_mask, "custom_mask", report) &&
-         recorded(*c.mask_indptr, "mask_indptr", report);
-}
-
 void is_given_for_trees(const LegacyExtendCall& c, const Truth& truth, Report& report) {
   const std::vector<Request>& requests = truth.problem.requests;
   const bool trees = !std::all_of(requests.begin(), requests.end(),
@@ -105,12 +99,15 @@ std::int64_t first_difference(std::span<const std::int64_t> row, const Request& 
 }
 
 void is_the_tree(const LegacyExtendCall& c, const Truth& truth, Report& report) {
-  if (!mask_recorded(c, report)) return;
+  if (!c.custom_mask || !c.mask_indptr) return;
+  if (!recorded(*c.custom_mask, "custom_mask", report)) return;
+  if (!recorded(*c.mask_indptr, "mask_indptr", report)) return;
   const std::vector<std::int64_t>& mask = c.custom_mask->values;
+  const std::vector<std::int64_t>& starts = c.mask_indptr->values;
   const std::vector<Request>& requests = truth.problem.requests;
-  for (std::size_t i = 0; i < requests.size() && i < c.mask_indptr->values.size(); ++i) {
+  for (std::size_t i = 0; i < requests.size() && i < starts.size(); ++i) {
     const Request& r = requests[i];
-    const std::int64_t start = c.mask_indptr->values[i];
+    const std::int64_t start = starts[i];
     const auto entries = static_cast<std::int64_t>(mask.size());
     if (!r.live || start < 0 || mask_entries(r) > entries || start > entries - mask_entries(r)) {
       continue;

@@ -77,7 +77,8 @@ void counts_this_steps_tokens(const KvPages& call, const Truth& truth, Report& r
 
 void last_page_is_filled(const KvPages& call, const Truth& truth, Report& report) {
   if (!recorded(call.kv_last_page_lens, "kv_last_page_lens", report)) return;
-  for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
+  const std::size_t lengths = call.kv_last_page_lens.values.size();
+  for (std::size_t i = 0; i < std::min(lengths, truth.problem.requests.size()); ++i) {
     const Request& r = truth.problem.requests[i];
     const std::int64_t length = call.kv_last_page_lens[i];
     if (!length_counts(r, truth.problem) || (length >= 1 && length <= call.page_size)) continue;

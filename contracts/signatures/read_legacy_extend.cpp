@@ -23,6 +23,8 @@ class LegacyReader {
         new_tokens_(problem),
         contents_(problem, slots),
         rows_(call.q_extend, problem) {
+    if (call.custom_mask) mask_ = &*call.custom_mask;
+    if (call.mask_indptr) starts_ = &*call.mask_indptr;
     const Model& m = problem.model;
     same_pool_ = addresses_pool(with_pages(call.k_buffer), problem, problem.pool.k, m.head_dim) &&
                  addresses_pool(with_pages(call.v_buffer), problem, problem.pool.v, m.v_head_dim);
@@ -32,7 +34,8 @@ class LegacyReader {
     const bool launched = call_.qo_indptr.recorded && call_.kv_indptr.recorded &&
                           call_.max_len_extend > 0 && mask_is_whole();
     std::size_t offsets = std::min(call_.qo_indptr.values.size(), call_.kv_indptr.values.size());
-    if (call_.custom_mask) offsets = std::min(offsets, call_.mask_indptr->values.size() + 1);
+    if (mask_ != nullptr && starts_ != nullptr)
+      offsets = std::min(offsets, starts_->values.size() + 1);
     for (std::size_t i = 0; launched && i + 1 < offsets && !rows_.exhausted(); ++i) {
       read_request(i);
     }
@@ -41,8 +44,8 @@ class LegacyReader {
 
  private:
   bool mask_is_whole() const {
-    if (!call_.custom_mask) return true;
-    return call_.mask_indptr && call_.custom_mask->recorded && call_.mask_indptr->recorded;
+    if (mask_ == nullptr) return true;
+    return starts_ != nullptr && mask_->recorded && starts_->recorded;
   }
 
   void read_request(std::size_t i) {
@@ -58,7 +61,7 @@ class LegacyReader {
     const std::int64_t oldest = window_ >= 0 ? std::max<std::int64_t>(0, prefix - window_) : 0;
     RowKeys keys(contents_, i, std::min(oldest, prefix));
     pages.read(i, prefix, same_pool_, keys);
-    const bool all = call_.custom_mask || !call_.is_causal;
+    const bool all = mask_ != nullptr || !call_.is_causal;
     const std::int64_t seen = all ? std::min(fresh, rows_.count()) : last;
     for (std::int64_t u = 0; u < seen; ++u) {
       const std::int64_t row = start + u;
@@ -73,21 +76,21 @@ class LegacyReader {
   std::vector<KeyRun> visible(const RowKeys& keys, std::size_t i, std::int64_t prefix,
                               std::int64_t fresh, std::int64_t t) const {
     const std::int64_t begin = window_ >= 0 ? std::max<std::int64_t>(0, prefix + t - window_) : 0;
-    if (!call_.custom_mask) {
+    if (mask_ == nullptr) {
       return keys.clipped(begin, call_.is_causal ? prefix + t + 1 : prefix + fresh);
     }
     // The prefix part of the mask is not read unless the caller asks for it.
     std::vector<KeyRun> runs;
     const std::int64_t first = call_.skip_prefix_custom_mask ? prefix : 0;
     if (begin < first) runs = keys.clipped(begin, first);
-    const auto entries = static_cast<std::int64_t>(call_.custom_mask->values.size());
+    const auto entries = static_cast<std::int64_t>(mask_->values.size());
     std::int64_t row = 0;
     const bool far = __builtin_mul_overflow(t, prefix + fresh, &row) ||
-                     __builtin_add_overflow(row, saturated(call_.mask_indptr->values[i]), &row);
+                     __builtin_add_overflow(row, saturated(starts_->values[i]), &row);
     if (far || row >= entries) return canonical(std::move(runs));
     const std::int64_t last = std::min(prefix + fresh, entries - row);
     for (std::int64_t k = std::max({begin, first, -row}); k < last; ++k) {
-      if (call_.custom_mask->values[static_cast<std::size_t>(row + k)] == 0) continue;
+      if (mask_->values[static_cast<std::size_t>(row + k)] == 0) continue;
       for (const KeyRun& run : keys.clipped(k, k + 1)) runs.push_back(run);
     }
     return canonical(std::move(runs));
@@ -95,6 +98,8 @@ class LegacyReader {
 
   const LegacyExtendCall& call_;
   std::int64_t window_;
+  const IntArray* mask_ = nullptr;    ///< null: causal order
+  const IntArray* starts_ = nullptr;  ///< of each request's rows in the mask
   bool same_pool_ = false;
   NewTokens new_tokens_;
   SlotContents contents_;
