@@ -53,7 +53,14 @@ std::vector<const Backend*> list_of_all() {
                                     "the same behind SGLang's CPU decode call");
   static const ScalarBackend mla_decode("scalar", Signature::mla_decode,
                                         "the same behind AITER's MLA decode call");
-  std::vector<const Backend*> list = {&unified, &extend, &decode, &mla_decode};
+  static const ScalarBackend batch_prefill("scalar", Signature::batch_prefill,
+                                           "the same behind AITER's batch prefill call");
+  static const ScalarBackend paged_ragged("scalar", Signature::paged_ragged,
+                                          "the same behind AITER's ragged paged decode call");
+  static const ScalarBackend legacy_extend("scalar", Signature::legacy_extend,
+                                           "the same behind SGLang's Triton extend call");
+  std::vector<const Backend*> list = {&unified,       &extend,       &decode,       &mla_decode,
+                                      &batch_prefill, &paged_ragged, &legacy_extend};
   // Built on first use, like the others: their profiles are read then.
   static const std::deque<amx::AmxBackend> on_tiles = amx_backends();
   for (const amx::AmxBackend& backend : on_tiles) list.push_back(&backend);

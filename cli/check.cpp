@@ -8,10 +8,12 @@
 #include "contracts/verdict.hpp"
 #include "property_tests/check_calls.hpp"
 #include "property_tests/check_groups.hpp"
+#include "property_tests/check_steps.hpp"
 #include "property_tests/check_text.hpp"
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/junit.hpp"
 #include "property_tests/report/record.hpp"
+#include "property_tests/spec_differences.hpp"
 
 namespace attest {
 namespace {
@@ -19,7 +21,7 @@ namespace {
 struct Options {
   std::string source = "-", junit, since;
   std::int64_t limit = 20;
-  bool labels = false, json = false, group = false;
+  bool labels = false, json = false, group = false, spec = false, steps = false;
 };
 
 /// Ends the reading of calls; not an error.
@@ -30,6 +32,32 @@ std::optional<std::filesystem::file_time_type> since_of(const Options& options) 
   const auto age = age_from_text(options.since);  // add_check has refused what is none
   if (!age) return std::nullopt;
   return std::filesystem::file_time_type::clock::now() - *age;
+}
+
+/// Every call beside what its signature's lowering builds for the same step.
+Ending compare_source(const Options& options) {
+  const Console out = Console::of(STDOUT_FILENO, "standard output");
+  SpecSummary summary;
+  read_calls(
+      options.source,
+      [&](const CapturedCall& call) {
+        const SpecComparison comparison = compare_with_spec(call);
+        summary.add(comparison);
+        out.print(spec_text(comparison));
+      },
+      since_of(options));
+  out.print("\n" + summary.text());
+  return {summary.exit_code()};
+}
+
+/// The calls of each layer beside one another.
+Ending check_layers(const Options& options) {
+  const Console out = Console::of(STDOUT_FILENO, "standard output");
+  CallsByLayer calls;
+  read_calls(options.source, [&](const CapturedCall& call) { calls.add(call); }, since_of(options));
+  const std::vector<CheckedStep> steps = calls.check();
+  out.print(steps_text(steps, calls.left_out()));
+  return {steps_exit_code(steps)};
 }
 
 Ending check_source(const Options& options) {
@@ -97,6 +125,12 @@ void add_check(CLI::App& app, Chosen& chosen) {
   command->add_flag("--expect-labels", options->labels,
                     "0 when every judged call agrees with its own label, else 7; prints those that "
                     "do not");
+  command->add_flag("--against-spec", options->spec,
+                    "Print where each call is not what a correct framework builds for its step, "
+                    "field by field; 1 when some call differs");
+  command->add_flag("--steps", options->steps,
+                    "Compare the calls of each layer with one another: scale, cap, window, dtypes, "
+                    "graph against eager; 2 when they cannot all be right");
   command->add_flag("--group", options->group, "Print calls with the same findings once");
   command
       ->add_option("--since", options->since,
@@ -110,8 +144,12 @@ void add_check(CLI::App& app, Chosen& chosen) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "One JSON object a line instead of text");
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
-  command->callback(
-      [options, &chosen] { chosen.action = [options] { return check_source(*options); }; });
+  command->callback([options, &chosen] {
+    chosen.action = [options] {
+      if (options->spec) return compare_source(*options);
+      return options->steps ? check_layers(*options) : check_source(*options);
+    };
+  });
 }
 
 }  // namespace attest

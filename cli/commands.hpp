@@ -31,6 +31,7 @@ void add_replay(CLI::App& app, Chosen& chosen);
 void add_check(CLI::App& app, Chosen& chosen);
 void add_explain(CLI::App& app, Chosen& chosen);
 void add_bench(CLI::App& app, Chosen& chosen);
+void add_mutants(CLI::App& app, Chosen& chosen);
 void add_worker(CLI::App& app, Chosen& chosen);
 
 }  // namespace attest

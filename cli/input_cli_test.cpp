@@ -171,5 +171,23 @@ TEST_F(InputCli, HostileCapturedCallExitsSixtyFive) {
   EXPECT_EQ(attest_cli({"check", "/nonexistent"}).code, 65);
 }
 
+TEST_F(InputCli, CheckComparesWithTheSpecificationAndAcrossCalls) {
+  const std::string captured = (corpus / "captured").string();
+  const Finished spec = attest_cli({"check", captured, "--against-spec"});
+  EXPECT_EQ(spec.code, 1);
+  EXPECT_TRUE(has(spec.out, "expected 2, got 4  (rejected by ")) << spec.out.substr(0, 400);
+  EXPECT_TRUE(has(spec.out, "191 calls: "));
+  const Finished steps = attest_cli({"check", captured, "--steps"});
+  EXPECT_EQ(steps.code, 2);
+  EXPECT_TRUE(has(steps.out, "step.window_agrees"));
+}
+
+TEST_F(InputCli, MutantsPrintTheirMatrix) {
+  const Finished mutants = attest_cli({"mutants", "--class", "metadata", "--calls", "70"});
+  EXPECT_EQ(mutants.code, 0) << mutants.err;
+  EXPECT_TRUE(has(mutants.out, "| field: change | calls | rejected |"));
+  EXPECT_EQ(attest_cli({"mutants", "--class", "kernels"}).code, 64);
+}
+
 }  // namespace
 }  // namespace attest

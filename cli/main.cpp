@@ -42,6 +42,7 @@ void describe_app(CLI::App& app, Chosen& chosen) {
   add_check(app, chosen);
   add_explain(app, chosen);
   add_bench(app, chosen);
+  add_mutants(app, chosen);
   add_worker(app, chosen);
 }
 

@@ -131,6 +131,36 @@ TEST(AddressIntervals, OfBatchPrefillFollowTheSlots) {
   EXPECT_EQ(of(c, "q").end, 3 * 256);
 }
 
+TEST(AddressIntervals, OfPagedRaggedEndWithTheLastPartition) {
+  PagedRaggedCall c;
+  c.query = c.out = contiguous(Dtype::bf16, {2, 4, 64});
+  c.key_cache = c.value_cache = contiguous(Dtype::bf16, {1000, 1, 2, 64});
+  c.workspace_buffer = contiguous(Dtype::uint8, {4096});
+  c.kv_indptr = int_array(Dtype::int32, {0, 2, 5});
+  c.kv_page_indices = int_array(Dtype::int32, {10, 700, 20, 30, 999});
+  c.kv_last_page_lens = int_array(Dtype::int32, {1, 1});
+  EXPECT_EQ(of(c, "k").end, 1000 * 128);
+  EXPECT_EQ(of(c, "split workspace").end, 4096);
+  c.partition_size = 2;
+  EXPECT_EQ(of(c, "k").end, 701 * 128);
+  EXPECT_EQ(of(c, "block table").end, 4);
+}
+
+TEST(AddressIntervals, OfLegacyExtendCoverTheCommittedKeysAlone) {
+  LegacyExtendCall c;
+  c.q_extend = c.o_extend = contiguous(Dtype::bf16, {3, 4, 64});
+  c.k_extend = c.v_extend = contiguous(Dtype::bf16, {3, 2, 64});
+  c.k_buffer = c.v_buffer = contiguous(Dtype::bf16, {1000, 2, 64});
+  c.qo_indptr = int_array(Dtype::int32, {0, 1, 3});
+  c.kv_indptr = int_array(Dtype::int32, {0, 2, 5});
+  c.kv_indices = int_array(Dtype::int64, {10, 700, 20, 30, 40});
+  EXPECT_EQ(of(c, "k").first, 10 * 128);
+  EXPECT_EQ(of(c, "k").end, 701 * 128);
+  EXPECT_EQ(of(c, "new k").end, 3 * 128);
+  c.sliding_window_size = 0;  // each row sees itself
+  EXPECT_EQ(of(c, "new k").end, 3 * 128);
+}
+
 TEST(AddressIntervals, SurviveNumbersThatNoMemoryHas) {
   UnifiedCall c = paged_call();
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();

@@ -6,7 +6,7 @@ namespace attest {
 namespace {
 
 constexpr std::array<std::string_view, all_signatures.size()> signature_names = {
-    "unified", "extend", "decode", "mla_decode", "batch_prefill"};
+    "unified", "extend", "decode", "mla_decode", "batch_prefill", "paged_ragged", "legacy_extend"};
 
 }  // namespace
 

@@ -169,15 +169,71 @@ struct BatchPrefillCall {
   bool operator==(const BatchPrefillCall&) const = default;
 };
 
+/// AITER `paged_attention_ragged`: one query row a request, over pages listed in one flat array.
+struct PagedRaggedCall {
+  TensorMeta out;               ///< (batch, num_q_heads, v_head_dim)
+  TensorMeta workspace_buffer;  ///< uint8 scratch: the partial results of every partition
+  TensorMeta query;             ///< (batch, num_q_heads, head_dim); sets the number of rows
+  TensorMeta key_cache;         ///< (num_pages, block_size, num_kv_heads, head_dim)
+  TensorMeta value_cache;
+  double scale = 0;
+  IntArray kv_indptr;          ///< (batch + 1) int32
+  IntArray kv_page_indices;    ///< (>= kv_indptr[-1]) int32 page ids (slots at block size 1)
+  IntArray kv_last_page_lens;  ///< (batch) int32
+  std::int64_t block_size = 1;
+  std::int64_t max_num_partitions = 1;         ///< blocks of the grid along the keys
+  std::string kv_cache_dtype = "auto";         ///< "auto": q's type; "fp8", "fp8_e4m3"
+  std::string kv_cache_layout = "NHD";         ///< "NHD": tokens before heads; "HND"
+  double logits_soft_cap = 0;                  ///< <= 0 = off
+  std::optional<TensorMeta> k_scale, v_scale;  ///< one-element f32
+  std::int64_t partition_size = 256;           ///< keys of one partition
+  std::int64_t mtp = 1;                        ///< query rows a request
+  bool operator==(const PagedRaggedCall&) const = default;
+};
+
+/// SGLang's Triton `extend_attention_fwd`, which its AITER backend verifies drafts with: the pool
+/// holds the committed keys only, K and V of the new tokens come from tensors of their own.
+struct LegacyExtendCall {
+  TensorMeta q_extend;            ///< (total_q, num_q_heads, head_dim)
+  TensorMeta k_extend, v_extend;  ///< (total_q, num_kv_heads, dim): the new tokens' K/V
+  TensorMeta o_extend;            ///< (total_q, num_q_heads, v_head_dim)
+  TensorMeta k_buffer, v_buffer;  ///< (num_slots, num_kv_heads, dim)
+  IntArray qo_indptr;             ///< (batch + 1), starts at 0
+  IntArray kv_indptr;             ///< (batch + 1), grows by the committed length
+  IntArray kv_indices;            ///< (>= kv_indptr[-1]) slots of the committed keys
+  /// Per request, from mask_indptr[i] on, a row of committed + new entries for each new token.
+  std::optional<IntArray> custom_mask;  ///< bool or uint8; replaces the causal order
+  bool is_causal = true;
+  std::optional<IntArray> mask_indptr;  ///< (>= batch)
+  std::int64_t max_len_extend = 0;
+  double k_scale = 1, v_scale = 1;        ///< of the pool's rows
+  std::optional<double> sm_scale;         ///< absent = 1 / sqrt(head_dim)
+  double logit_cap = 0;                   ///< <= 0 = off
+  bool skip_prefix_custom_mask = true;    ///< the mask's entries over committed keys are not read
+  std::int64_t sliding_window_size = -1;  ///< largest visible distance; -1 = off
+  std::optional<TensorMeta> sinks;        ///< (num_q_heads)
+  bool operator==(const LegacyExtendCall&) const = default;
+};
+
 /// What a kernel is handed: the metadata of one call of one signature. It can be wrong about the
 /// Problem; finding that is what this project is for.
-using Call = std::variant<UnifiedCall, ExtendCall, DecodeCall, MlaDecodeCall, BatchPrefillCall>;
+using Call = std::variant<UnifiedCall, ExtendCall, DecodeCall, MlaDecodeCall, BatchPrefillCall,
+                          PagedRaggedCall, LegacyExtendCall>;
 
 /// The kernel calling conventions, in the order of Call's alternatives.
-enum class Signature { unified, extend, decode, mla_decode, batch_prefill };
-inline constexpr std::array all_signatures = {Signature::unified, Signature::extend,
-                                              Signature::decode, Signature::mla_decode,
-                                              Signature::batch_prefill};
+enum class Signature {
+  unified,
+  extend,
+  decode,
+  mla_decode,
+  batch_prefill,
+  paged_ragged,
+  legacy_extend
+};
+inline constexpr std::array all_signatures = {Signature::unified,       Signature::extend,
+                                              Signature::decode,        Signature::mla_decode,
+                                              Signature::batch_prefill, Signature::paged_ragged,
+                                              Signature::legacy_extend};
 
 Signature signature_of(const Call& call);
 std::string_view name(Signature signature);

@@ -94,6 +94,10 @@ bool Rule::applies_to(Signature signature) const {
       return mla_decode != nullptr;
     case Signature::batch_prefill:
       return batch_prefill != nullptr;
+    case Signature::paged_ragged:
+      return paged_ragged != nullptr;
+    case Signature::legacy_extend:
+      return legacy_extend != nullptr;
   }
   return false;
 }

@@ -102,6 +102,8 @@ struct Rule {
   void (*decode)(const DecodeCall&, const Truth&, Report&) = nullptr;
   void (*mla_decode)(const MlaDecodeCall&, const Truth&, Report&) = nullptr;
   void (*batch_prefill)(const BatchPrefillCall&, const Truth&, Report&) = nullptr;
+  void (*paged_ragged)(const PagedRaggedCall&, const Truth&, Report&) = nullptr;
+  void (*legacy_extend)(const LegacyExtendCall&, const Truth&, Report&) = nullptr;
 
   bool applies_to(Signature signature) const;
 };

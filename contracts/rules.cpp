@@ -12,6 +12,7 @@
 #include "contracts/rules/cpu_scalars.hpp"
 #include "contracts/rules/cpu_shape.hpp"
 #include "contracts/rules/dense_arrays.hpp"
+#include "contracts/rules/custom_mask.hpp"
 #include "contracts/rules/descales.hpp"
 #include "contracts/rules/dtypes.hpp"
 #include "contracts/rules/extend_rows.hpp"
@@ -22,6 +23,7 @@
 #include "contracts/rules/mla_schedule.hpp"
 #include "contracts/rules/new_token_slots.hpp"
 #include "contracts/rules/padding.hpp"
+#include "contracts/rules/partitions.hpp"
 #include "contracts/rules/prefill.hpp"
 #include "contracts/rules/query_offsets.hpp"
 #include "contracts/rules/req_to_token.hpp"
@@ -44,7 +46,7 @@ struct Group {
 
 constexpr Group groups[] = {
     {array_shape_rules, /*shape=*/true},
-    // AITER's GPU kernels: unified, mla_decode and batch_prefill.
+    // The GPU kernels: unified, mla_decode, batch_prefill, paged_ragged and legacy_extend.
     {call_shape_rules, /*shape=*/true},
     {query_offsets_rules},
     {seqused_k_rules},
@@ -58,6 +60,8 @@ constexpr Group groups[] = {
     {launch_rules},
     {padding_rules},
     {prefill_rules},
+    {partitions_rules},
+    {custom_mask_rules},
     // SGLang's CPU kernels: extend and decode.
     {cpu_shape_rules, /*shape=*/true},
     {seq_lens_rules},
@@ -90,6 +94,10 @@ void apply(const Rule& rule, const Call& call, const Truth& truth, Report& repor
     rule.mla_decode(*mla_decode, truth, report);
   } else if (const auto* batch_prefill = std::get_if<BatchPrefillCall>(&call)) {
     rule.batch_prefill(*batch_prefill, truth, report);
+  } else if (const auto* paged_ragged = std::get_if<PagedRaggedCall>(&call)) {
+    rule.paged_ragged(*paged_ragged, truth, report);
+  } else if (const auto* legacy_extend = std::get_if<LegacyExtendCall>(&call)) {
+    rule.legacy_extend(*legacy_extend, truth, report);
   }
 }
 

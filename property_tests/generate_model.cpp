@@ -60,8 +60,9 @@ Dtype draw_dtype(Draw& draw, std::span<const Dtype> choices) {
 /// K and V are stored in q's dtype or in an fp8 one: no framework stores them in another float
 /// type.
 void draw_dtypes(Draw& draw, const GeneratorOptions& options, Model& model) {
-  const bool takes_fp8 =
-      options.signature == Signature::unified || options.signature == Signature::mla_decode;
+  const bool takes_fp8 = options.signature == Signature::unified ||
+                         options.signature == Signature::mla_decode ||
+                         options.signature == Signature::paged_ragged;
   Capabilities everything;
   everything.q_dtypes = {Dtype::bf16, Dtype::f16};
   everything.kv_dtypes = {Dtype::bf16, Dtype::f16};
@@ -105,11 +106,20 @@ void make_mla(Draw& draw, Model& model) {
   model.softmax_scale = 1 / std::sqrt(192.0) * draw.pick({1.0, 1.8738});
 }
 
+/// What a calling convention has arguments for, where no backend narrows it.
+Capabilities all_of(Signature signature) {
+  Capabilities can{.signature = signature, .tree_mask = true};
+  if (signature == Signature::paged_ragged) {
+    can.window = can.sinks = can.distinct_v_head_dim = false;
+  }
+  return can;
+}
+
 }  // namespace
 
 Model draw_model(Draw& draw, const GeneratorOptions& options, const BatchPlan& plan) {
-  static const Capabilities everything{.tree_mask = true};
-  const Capabilities& can = options.capabilities ? *options.capabilities : everything;
+  const Capabilities all = all_of(options.signature);
+  const Capabilities& can = options.capabilities ? *options.capabilities : all;
   Model model;
   if (has_mla(draw, options)) {
     make_mla(draw, model);

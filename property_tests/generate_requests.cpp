@@ -187,14 +187,18 @@ BatchPlan draw_plan(Draw& draw, const GeneratorOptions& options) {
   static constexpr std::array decode = {Mode::decode, Mode::decode, Mode::draft_decode};
   static constexpr std::array mla = {Mode::decode, Mode::target_verify, Mode::target_verify,
                                      Mode::draft_extend_v2};
+  static constexpr std::array prefill = {Mode::extend, Mode::mixed, Mode::target_verify,
+                                         Mode::draft_extend_v2, Mode::draft_extend_v2};
   static constexpr std::array<std::span<const Mode>, all_signatures.size()> served = {
-      unified, extend, decode, mla, unified};
+      unified, extend, decode, mla, prefill, decode, extend};
   BatchPlan plan;
   plan.mode = draw.pick(served[static_cast<std::size_t>(options.signature)]);
   const bool trees = options.capabilities ? options.capabilities->tree_mask
-                                          : options.signature == Signature::extend;
+                                          : options.signature == Signature::extend ||
+                                                options.signature == Signature::legacy_extend;
   plan.tree = trees && plan.mode == Mode::target_verify && draw.chance(40);
-  plan.uniform = plan.tree || options.signature == Signature::mla_decode || draw.chance(20);
+  const bool one_length = plan.tree && options.signature == Signature::extend;
+  plan.uniform = one_length || options.signature == Signature::mla_decode || draw.chance(20);
   return plan;
 }
 

@@ -11,10 +11,11 @@
 
 namespace attest {
 
-/// The signatures that some backend runs, so that cases of them are worth drawing. batch_prefill is
-/// checked only.
-inline constexpr std::array generated_signatures = {Signature::unified, Signature::extend,
-                                                    Signature::decode, Signature::mla_decode};
+/// The signatures that some backend runs, so that cases of them are worth drawing.
+inline constexpr std::array generated_signatures = {
+    Signature::unified,      Signature::extend,        Signature::decode,
+    Signature::mla_decode,   Signature::batch_prefill, Signature::paged_ragged,
+    Signature::legacy_extend};
 
 /// What to draw.
 struct GeneratorOptions {

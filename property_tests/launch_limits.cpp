@@ -41,8 +41,8 @@ double reach(const TensorMeta& meta) {
 
 /// The half of the cache that an argument is, or nothing: 'k' or 'v'.
 char cache_half(std::string_view key) {
-  if (key == "k" || key == "k_buffer" || key == "kv_buffer") return 'k';
-  return key == "v" || key == "v_buffer" ? 'v' : 0;
+  if (key == "k" || key == "k_buffer" || key == "kv_buffer" || key == "key_cache") return 'k';
+  return key == "v" || key == "v_buffer" || key == "value_cache" ? 'v' : 0;
 }
 
 bool is_query(std::string_view key) { return key == "q" || key == "q_extend" || key == "query"; }
@@ -196,6 +196,19 @@ void check_work(const BatchPrefillCall& c, const Call& call, std::int64_t forced
                 Checker& checker) {
   checker.splits("the forced split count", forced, c.q);
   checker.work(call, c.q, static_cast<double>(c.kv_page_indices.values.size()));
+}
+
+void check_work(const PagedRaggedCall& c, const Call& call, std::int64_t forced, Checker& checker) {
+  checker.splits("max_num_partitions", c.max_num_partitions, c.out);
+  checker.splits("the forced split count", forced, c.out);
+  const double page = static_cast<double>(std::max<std::int64_t>(c.block_size, 1));
+  checker.work(call, c.query, static_cast<double>(c.kv_page_indices.values.size()) * page);
+}
+void check_work(const LegacyExtendCall& c, const Call& call, std::int64_t forced,
+                Checker& checker) {
+  checker.splits("the forced split count", forced, c.o_extend);
+  const double fresh = static_cast<double>(std::min(c.k_extend.size(0), c.v_extend.size(0)));
+  checker.work(call, c.q_extend, static_cast<double>(c.kv_indices.values.size()) + fresh);
 }
 
 void check_argument(std::string_view key, const TensorMeta& meta, Checker& checker) {

@@ -12,6 +12,8 @@ const TensorMeta& pool_meta(const Call& call, PoolHalf half) {
   if (const auto* e = std::get_if<ExtendCall>(&call)) return k ? e->k_buffer : e->v_buffer;
   if (const auto* d = std::get_if<DecodeCall>(&call)) return k ? d->k_buffer : d->v_buffer;
   if (const auto* b = std::get_if<BatchPrefillCall>(&call)) return k ? b->k : b->v;
+  if (const auto* p = std::get_if<PagedRaggedCall>(&call)) return k ? p->key_cache : p->value_cache;
+  if (const auto* l = std::get_if<LegacyExtendCall>(&call)) return k ? l->k_buffer : l->v_buffer;
   return std::get<MlaDecodeCall>(call).kv_buffer;
 }
 

@@ -129,8 +129,39 @@ void check(const MlaDecodeCall& call, Checker& c) {
   c.array("kv_last_page_lens", call.kv_last_page_lens, 1);
 }
 
-void check(const BatchPrefillCall&, Checker& c) {
-  c.no("batch_prefill calls are checked, no kernel here runs them");
+void check(const BatchPrefillCall& call, Checker& c) {
+  c.q("q", call.q);
+  c.kv("k", call.k, 3);
+  c.kv("v", call.v, 3);
+  c.sinks(call.sink_ptr);
+  c.array("cu_seqlens_q", call.cu_seqlens_q, 1);
+  c.array("kv_indptr", call.kv_indptr, 1);
+  c.array("kv_page_indices", call.kv_page_indices, 1);
+}
+
+void check(const PagedRaggedCall& call, Checker& c) {
+  c.q("query", call.query);
+  c.kv("key_cache", call.key_cache, 4);
+  c.kv("value_cache", call.value_cache, 4);
+  c.out("out", call.out);
+  c.array("kv_indptr", call.kv_indptr, 1);
+  c.array("kv_page_indices", call.kv_page_indices, 1);
+  c.array("kv_last_page_lens", call.kv_last_page_lens, 1);
+}
+
+void check(const LegacyExtendCall& call, Checker& c) {
+  c.q("q_extend", call.q_extend);
+  c.kv("k_extend", call.k_extend, 3);
+  c.kv("v_extend", call.v_extend, 3);
+  c.out("o_extend", call.o_extend);
+  c.kv("k_buffer", call.k_buffer, 3);
+  c.kv("v_buffer", call.v_buffer, 3);
+  c.sinks(call.sinks);
+  c.array("qo_indptr", call.qo_indptr, 1);
+  c.array("kv_indptr", call.kv_indptr, 1);
+  c.array("kv_indices", call.kv_indices, 1);
+  if (call.custom_mask) c.array("custom_mask", *call.custom_mask, 1);
+  if (call.mask_indptr) c.array("mask_indptr", *call.mask_indptr, 1);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backends/scalar/execution.hpp"
+#include "backends/scalar/listed_pages.hpp"
 #include "backends/scalar/row_group.hpp"
 #include "backends/scalar/signatures.hpp"
 #include "backends/scalar/table_walk.hpp"
@@ -30,8 +31,8 @@ RequestShape shape_of(const MlaDecodeCall& call, std::int64_t i) {
   shape.first_row =
       saturated_count(saturated_count(i) * std::min(shape.rows, std::int64_t{1} << 20));
   shape.page_size = std::max<std::int64_t>(saturated_count(call.page_size), 1);
-  const std::int64_t pages = saturated_count(array_entry(call.kv_indptr, i + 1, "kv_indptr")) -
-                             saturated_count(array_entry(call.kv_indptr, i, "kv_indptr"));
+  const std::int64_t pages =
+      ListedPages{call.kv_indptr, call.kv_indices, "kv_indices", shape.page_size}.pages(i);
   shape.length = pages;
   if (shape.page_size > 1) {
     const std::int64_t last = array_entry(call.kv_last_page_lens, i, "kv_last_page_lens");
@@ -48,17 +49,9 @@ RowGroup group_of(const MlaDecodeCall& call, std::int64_t i, const KvPools& pool
   run.lint_rows_outside("max_seqlen_q", static_cast<std::size_t>(i), shape.first_row, shape.rows,
                         rows);
   const Fault fault = run.op.fault;
-  const WrapModel wrap = wrap_of(run.mistake, call.kv_indices.meta.dtype == Dtype::int32);
-  return make_group(shape, rows, fault, [&](std::int64_t token) {
-    const bool stale = fault == Fault::stale_page && token < stale_slots && i > 0;
-    const std::int64_t start = call.kv_indptr.values[static_cast<std::size_t>(stale ? i - 1 : i)];
-    const std::int64_t entry = start + token / shape.page_size;
-    const std::int64_t page = array_entry(call.kv_indices, entry, "kv_indices");
-    const std::int64_t in_page = token % shape.page_size;
-    const std::optional<KeyRow> key = key_at(pools, page, in_page, wrap);
-    if (!key) refuse_outside_pool("kv_indices[" + std::to_string(entry) + "]", page);
-    return *key;
-  });
+  const ListedPages listed{call.kv_indptr, call.kv_indices, "kv_indices", shape.page_size};
+  return make_group(shape, rows, fault,
+                    [&](std::int64_t token) { return listed.key(pools, i, token, run.mistake); });
 }
 
 }  // namespace

@@ -22,8 +22,16 @@ Capabilities capabilities_of(Signature signature, const Mistake& mistake) {
     can.q_dtypes.insert(can.q_dtypes.end(), {Dtype::f32, Dtype::fp8_e4m3fn, Dtype::fp8_e4m3fnuz});
     can.kv_dtypes = can.q_dtypes;
   }
+  if (signature == Signature::batch_prefill) {
+    can.q_dtypes.insert(can.q_dtypes.end(), {Dtype::fp8_e4m3fn, Dtype::fp8_e4m3fnuz});
+    can.kv_dtypes = can.q_dtypes;
+  }
+  if (signature == Signature::paged_ragged) {
+    can.kv_dtypes.insert(can.kv_dtypes.end(), {Dtype::fp8_e4m3fn, Dtype::fp8_e4m3fnuz});
+    can.window = can.sinks = can.distinct_v_head_dim = false;
+  }
   if (signature == Signature::mla_decode) can.window = can.softcap = can.sinks = false;
-  can.tree_mask = signature == Signature::extend;
+  can.tree_mask = signature == Signature::extend || signature == Signature::legacy_extend;
   can.returns_lse = true;
   can.forms = signature != Signature::extend;
   if (can.forms) can.most_kv_splits = 1024;
@@ -66,8 +74,14 @@ RunResult ScalarBackend::run(const Call& call, const TensorSource& source,
     RunResult operator()(const MlaDecodeCall& c) const {
       return run_mla_decode(c, source, options, mistake);
     }
-    RunResult operator()(const BatchPrefillCall&) const {
-      throw BackendError("batch_prefill has no scalar kernel");  // supports() said no before
+    RunResult operator()(const BatchPrefillCall& c) const {
+      return run_batch_prefill(c, source, options, mistake);
+    }
+    RunResult operator()(const PagedRaggedCall& c) const {
+      return run_paged_ragged(c, source, options, mistake);
+    }
+    RunResult operator()(const LegacyExtendCall& c) const {
+      return run_legacy_extend(c, source, options, mistake);
     }
   };
   try {

@@ -18,4 +18,11 @@ RunResult run_decode(const DecodeCall& call, const TensorSource& source, const R
 RunResult run_mla_decode(const MlaDecodeCall& call, const TensorSource& source,
                          const RunOptions& options, const Mistake& mistake);
 
+RunResult run_batch_prefill(const BatchPrefillCall& call, const TensorSource& source,
+                            const RunOptions& options, const Mistake& mistake);
+RunResult run_paged_ragged(const PagedRaggedCall& call, const TensorSource& source,
+                           const RunOptions& options, const Mistake& mistake);
+RunResult run_legacy_extend(const LegacyExtendCall& call, const TensorSource& source,
+                            const RunOptions& options, const Mistake& mistake);
+
 }  // namespace attest

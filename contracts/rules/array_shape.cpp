@@ -61,6 +61,24 @@ void visit(const BatchPrefillCall& c, F f, G g) {
   g("q_descale", c.q_descale), g("k_descale", c.k_descale), g("v_descale", c.v_descale);
 }
 
+template <class F, class G>
+void visit(const PagedRaggedCall& c, F f, G g) {
+  f("kv_indptr", &c.kv_indptr), f("kv_page_indices", &c.kv_page_indices);
+  f("kv_last_page_lens", &c.kv_last_page_lens);
+  g("out", &c.out), g("workspace_buffer", &c.workspace_buffer), g("query", &c.query);
+  g("key_cache", &c.key_cache), g("value_cache", &c.value_cache);
+  g("k_scale", c.k_scale), g("v_scale", c.v_scale);
+}
+
+template <class F, class G>
+void visit(const LegacyExtendCall& c, F f, G g) {
+  f("qo_indptr", &c.qo_indptr), f("kv_indptr", &c.kv_indptr), f("kv_indices", &c.kv_indices);
+  f("custom_mask", c.custom_mask), f("mask_indptr", c.mask_indptr);
+  g("q_extend", &c.q_extend), g("k_extend", &c.k_extend), g("v_extend", &c.v_extend);
+  g("o_extend", &c.o_extend), g("k_buffer", &c.k_buffer), g("v_buffer", &c.v_buffer);
+  g("sinks", c.sinks);
+}
+
 /// Pointer to the value of a present optional, to the object itself otherwise.
 template <class T>
 const T* present(const T* object) {
@@ -128,7 +146,9 @@ constexpr Rule rules[] = {
      .extend = sizes_are_sane<ExtendCall>,
      .decode = sizes_are_sane<DecodeCall>,
      .mla_decode = sizes_are_sane<MlaDecodeCall>,
-     .batch_prefill = sizes_are_sane<BatchPrefillCall>},
+     .batch_prefill = sizes_are_sane<BatchPrefillCall>,
+     .paged_ragged = sizes_are_sane<PagedRaggedCall>,
+     .legacy_extend = sizes_are_sane<LegacyExtendCall>},
 };
 
 }  // namespace

@@ -149,6 +149,8 @@ std::vector<BrokenCall> broken_gpu_calls() {
   break_features(calls);
   break_prefill(calls);
   break_memory(calls);
+  break_paged(calls);
+  break_legacy(calls);
   return std::move(calls).take();
 }
 

@@ -66,11 +66,17 @@ void break_schedule(BrokenCalls& calls) {
             [](MlaDecodeCall& c) { c.num_kv_splits = 0; });
   calls.mla("persistent.is_off", "the work lists of a persistent kernel", mla_verify(),
             [](MlaDecodeCall& c) { c.persistent = true; });
-  for (const Signature signature : {Signature::unified, Signature::batch_prefill}) {
+  for (const Signature signature :
+       {Signature::unified, Signature::batch_prefill, Signature::legacy_extend}) {
     const Problem p = given_twice(uneven_verify());
     calls.unsaid("new_tokens.have_slots_of_their_own", "two requests' drafts get the same slots", p,
                  p, nullptr, signature);
   }
+  Problem step = sample_problem(Mode::decode, {{35, 1}, {9, 1}});
+  step.model.head_dim = step.model.v_head_dim = 64;
+  const Problem shared = given_twice(step);
+  calls.unsaid("new_tokens.have_slots_of_their_own", "two requests' tokens get the same slot",
+               shared, shared, nullptr, Signature::paged_ragged);
   const Problem p = given_twice(mla_verify());
   calls.unsaid("new_tokens.have_slots_of_their_own", "two requests' drafts get the same slots", p,
                p);

@@ -26,6 +26,14 @@ class BrokenCalls {
                void (*broken)(BatchPrefillCall&)) {
     add(rule, story, problem, lower_batch_prefill(problem, make_slot_map(problem)), broken);
   }
+  void ragged(std::string_view rule, std::string_view story, const Problem& problem,
+              void (*broken)(PagedRaggedCall&)) {
+    add(rule, story, problem, lower_paged_ragged(problem, make_slot_map(problem)), broken);
+  }
+  void legacy(std::string_view rule, std::string_view story, const Problem& problem,
+              void (*broken)(LegacyExtendCall&)) {
+    add(rule, story, problem, lower_legacy_extend(problem, make_slot_map(problem)), broken);
+  }
   /// The call is sound for `expressible`, but the layer or the scheduler wants `problem`, which no
   /// call can say; `then` makes the call say it all the same.
   void unsaid(std::string_view rule, std::string_view story, const Problem& problem,
@@ -64,6 +72,8 @@ void break_tensors(BrokenCalls& calls);
 void break_features(BrokenCalls& calls);
 void break_prefill(BrokenCalls& calls);
 void break_memory(BrokenCalls& calls);
+void break_paged(BrokenCalls& calls);
+void break_legacy(BrokenCalls& calls);
 
 /// Two requests that verify three and two drafts, the second shorter than a page.
 inline Problem uneven_verify() { return sample_problem(Mode::target_verify, {{35, 3}, {9, 2}}); }

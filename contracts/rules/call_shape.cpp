@@ -50,6 +50,30 @@ void ranks(const BatchPrefillCall& c, const Truth&, Report& report) {
   expect_rank("kv_page_indices", c.kv_page_indices, 1, report);
 }
 
+void ranks(const PagedRaggedCall& c, const Truth&, Report& report) {
+  expect_rank("query", c.query, 3, "(batch, num_q_heads, head_dim)", report);
+  expect_rank("out", c.out, 3, "(batch, num_q_heads, v_head_dim)", report);
+  expect_rank("key_cache", c.key_cache, 4, "(num_pages, block_size, num_kv_heads, head_dim)",
+              report);
+  expect_rank("value_cache", c.value_cache, 4, "(num_pages, block_size, num_kv_heads, v_head_dim)",
+              report);
+  expect_rank("kv_indptr", c.kv_indptr, 1, report);
+  expect_rank("kv_page_indices", c.kv_page_indices, 1, report);
+  expect_rank("kv_last_page_lens", c.kv_last_page_lens, 1, report);
+}
+
+void ranks(const LegacyExtendCall& c, const Truth&, Report& report) {
+  expect_rank("q_extend", c.q_extend, 3, "(total_q, num_q_heads, head_dim)", report);
+  expect_rank("k_extend", c.k_extend, 3, "(total_q, num_kv_heads, head_dim)", report);
+  expect_rank("v_extend", c.v_extend, 3, "(total_q, num_kv_heads, v_head_dim)", report);
+  expect_rank("o_extend", c.o_extend, 3, "(total_q, num_q_heads, v_head_dim)", report);
+  expect_rank("k_buffer", c.k_buffer, 3, "(num_slots, num_kv_heads, head_dim)", report);
+  expect_rank("v_buffer", c.v_buffer, 3, "(num_slots, num_kv_heads, v_head_dim)", report);
+  expect_rank("qo_indptr", c.qo_indptr, 1, report);
+  expect_rank("kv_indptr", c.kv_indptr, 1, report);
+  expect_rank("kv_indices", c.kv_indices, 1, report);
+}
+
 /// `more` entries beyond the batch are allowed where the kernel takes the batch from elsewhere.
 void expect_entries(std::string_view name, const IntArray& array, std::int64_t entries,
                     std::string_view of, bool more, Report& report) {
@@ -78,6 +102,19 @@ void one_offset_more_than_requests(const BatchPrefillCall& c, const Truth& t, Re
                  /*more=*/true, report);
 }
 
+void one_offset_more_than_requests(const PagedRaggedCall& c, const Truth& t, Report& report) {
+  // The kernel takes the number of rows from the query, not from here.
+  expect_entries("kv_indptr", c.kv_indptr, batch_of(t) + 1, ", one more than requests",
+                 /*more=*/true, report);
+}
+
+void one_offset_more_than_requests(const LegacyExtendCall& c, const Truth& t, Report& report) {
+  expect_entries("qo_indptr", c.qo_indptr, batch_of(t) + 1, ", one more than requests",
+                 /*more=*/false, report);
+  expect_entries("kv_indptr", c.kv_indptr, batch_of(t) + 1, ", one more than requests",
+                 /*more=*/true, report);
+}
+
 void one_length_per_request(const UnifiedCall& c, const Truth& t, Report& report) {
   expect_entries("seqused_k", c.seqused_k, batch_of(t), ", one per request", /*more=*/false,
                  report);
@@ -86,6 +123,14 @@ void one_length_per_request(const UnifiedCall& c, const Truth& t, Report& report
 void one_length_per_request(const MlaDecodeCall& c, const Truth& t, Report& report) {
   expect_entries("kv_last_page_lens", c.kv_last_page_lens, batch_of(t), ", one per request",
                  /*more=*/true, report);
+}
+
+void one_length_per_request(const PagedRaggedCall& c, const Truth& t, Report& report) {
+  const std::int64_t got = c.kv_last_page_lens.size(0);
+  if (got >= batch_of(t)) return;
+  // The kernel of block size 1 is compiled without it.
+  report.add(c.block_size > 1 ? Severity::fault : Severity::policy, "kv_last_page_lens.shape[0]",
+             std::to_string(got), std::to_string(batch_of(t)) + ", one per request");
 }
 
 void a_row_per_request(const UnifiedCall& c, const Truth& t, Report& report) {
@@ -109,6 +154,26 @@ void pages_alike(const MlaDecodeCall& c, const Truth&, Report& report) {
              "one page or more of page_size = " + std::to_string(c.page_size) + " tokens");
 }
 
+void pages_alike(const PagedRaggedCall& c, const Truth&, Report& report) {
+  for (std::size_t d = 0; d < 3; ++d) {
+    const bool block = d != 1 || c.key_cache.size(1) == c.block_size;
+    if (block && c.key_cache.size(d) == c.value_cache.size(d) && c.key_cache.size(d) >= 1) continue;
+    report.add("key_cache.shape", shape_text(c.key_cache),
+               "value_cache's pages, block size and heads, in pages of block_size = " +
+                   std::to_string(c.block_size) + ": value_cache is " + shape_text(c.value_cache));
+    return;
+  }
+}
+
+void pages_alike(const LegacyExtendCall& c, const Truth&, Report& report) {
+  for (std::size_t d = 0; d < 2; ++d) {
+    if (c.k_buffer.size(d) == c.v_buffer.size(d) && c.k_buffer.size(d) >= 1) continue;
+    report.add("v_buffer.shape", shape_text(c.v_buffer),
+               "k_buffer's slots and heads, all at least 1: k_buffer is " + shape_text(c.k_buffer));
+    return;
+  }
+}
+
 void pages_alike(const BatchPrefillCall& c, const Truth&, Report& report) {
   for (std::size_t d = 0; d < 2; ++d) {
     if (c.k.size(d) == c.v.size(d) && c.k.size(d) >= 1) continue;
@@ -120,14 +185,16 @@ void pages_alike(const BatchPrefillCall& c, const Truth&, Report& report) {
 
 constexpr Rule rules[] = {
     {.id = "tensors.have_their_rank",
-     .says = "q and out have three dimensions, caches four (batch_prefill's three), the table two, "
-             "other arrays one",
+     .says = "q and out have three dimensions, caches four (batch_prefill's and legacy_extend's "
+             "three), the table two, other arrays one",
      .why = "the kernel takes sizes and strides by position",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py, aiter/mla.py",
      .severity = Severity::fault,
      .unified = ranks,
      .mla_decode = ranks,
-     .batch_prefill = ranks},
+     .batch_prefill = ranks,
+     .paged_ragged = ranks,
+     .legacy_extend = ranks},
     {.id = "query_offsets.have_one_entry_more_than_requests",
      .says = "cu_seqlens_q and the indptr arrays have batch + 1 entries",
      .why = "entry i + 1 ends request i; a missing one is read past the array's end",
@@ -135,14 +202,17 @@ constexpr Rule rules[] = {
      .severity = Severity::fault,
      .unified = one_offset_more_than_requests,
      .mla_decode = one_offset_more_than_requests,
-     .batch_prefill = one_offset_more_than_requests},
+     .batch_prefill = one_offset_more_than_requests,
+     .paged_ragged = one_offset_more_than_requests,
+     .legacy_extend = one_offset_more_than_requests},
     {.id = "seqused_k.has_one_entry_per_request",
      .says = "seqused_k (kv_last_page_lens) has one entry per request",
      .why = "unified takes the batch size from it: missing requests are never computed",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py: len(seqused_k)",
      .severity = Severity::fault,
      .unified = one_length_per_request,
-     .mla_decode = one_length_per_request},
+     .mla_decode = one_length_per_request,
+     .paged_ragged = one_length_per_request},
     {.id = "block_table.has_a_row_per_request",
      .says = "block_table has at least one row per request",
      .why = "rows are addressed by request without a bounds check",
@@ -156,7 +226,9 @@ constexpr Rule rules[] = {
      .severity = Severity::fault,
      .unified = pages_alike,
      .mla_decode = pages_alike,
-     .batch_prefill = pages_alike},
+     .batch_prefill = pages_alike,
+     .paged_ragged = pages_alike,
+     .legacy_extend = pages_alike},
 };
 
 }  // namespace

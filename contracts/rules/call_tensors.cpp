@@ -80,4 +80,24 @@ std::vector<NamedTensor> tensors_of(const BatchPrefillCall& c) {
   return list.add("v_descale", feature, c.v_descale).take();
 }
 
+std::vector<NamedTensor> tensors_of(const PagedRaggedCall& c) {
+  List list;
+  list.add("out", output, c.out).add("workspace_buffer", output, c.workspace_buffer);
+  list.add("query", query, c.query).add("key_cache", key, c.key_cache);
+  list.add("value_cache", value, c.value_cache).add("kv_indptr", index, c.kv_indptr);
+  list.add("kv_page_indices", index, c.kv_page_indices);
+  list.add("kv_last_page_lens", index, c.kv_last_page_lens);
+  return list.add("k_scale", feature, c.k_scale).add("v_scale", feature, c.v_scale).take();
+}
+
+std::vector<NamedTensor> tensors_of(const LegacyExtendCall& c) {
+  List list;
+  list.add("q_extend", query, c.q_extend).add("k_extend", key, c.k_extend);
+  list.add("v_extend", value, c.v_extend).add("o_extend", output, c.o_extend);
+  list.add("k_buffer", key, c.k_buffer).add("v_buffer", value, c.v_buffer);
+  list.add("qo_indptr", index, c.qo_indptr).add("kv_indptr", index, c.kv_indptr);
+  list.add("kv_indices", index, c.kv_indices).add("custom_mask", feature, c.custom_mask);
+  return list.add("mask_indptr", index, c.mask_indptr).add("sinks", sinks, c.sinks).take();
+}
+
 }  // namespace attest

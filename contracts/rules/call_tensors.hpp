@@ -30,5 +30,7 @@ std::vector<NamedTensor> tensors_of(const ExtendCall& call);
 std::vector<NamedTensor> tensors_of(const DecodeCall& call);
 std::vector<NamedTensor> tensors_of(const MlaDecodeCall& call);
 std::vector<NamedTensor> tensors_of(const BatchPrefillCall& call);
+std::vector<NamedTensor> tensors_of(const PagedRaggedCall& call);
+std::vector<NamedTensor> tensors_of(const LegacyExtendCall& call);
 
 }  // namespace attest

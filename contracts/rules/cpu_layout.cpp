@@ -67,6 +67,10 @@ void mla_is_one_storage(const DecodeCall& c, const Truth& truth, Report& report)
   const bool known = !c.k_buffer.storage.empty() && !c.v_buffer.storage.empty();
   const bool one_head = truth.problem.model.num_q_heads == 1;
   const bool has_path = truth.problem.model.head_dim == truth.problem.model.v_head_dim + 64;
+  if (takes_mla_path(c) && c.k_buffer.stride(0) != c.v_buffer.stride(0)) {
+    report.add(Severity::wrong, "v_buffer.stride(0)", std::to_string(c.v_buffer.stride(0)),
+               std::to_string(c.k_buffer.stride(0)) + ", k_buffer's: both are one row");
+  }
   if (!truth.problem.model.mla || !known || one_head || !has_path || takes_mla_path(c)) return;
   report.add("v_buffer", "a tensor apart from k_buffer", "a view of k_buffer's rows");
 }
@@ -95,10 +99,10 @@ constexpr Rule rules[] = {
      .extend = heads_are_not_expanded<ExtendCall>,
      .decode = heads_are_not_expanded<DecodeCall>},
     {.id = "v_buffer.shares_ks_storage",
-     .says = "in an MLA layer v_buffer is a view of k_buffer",
+     .says = "in an MLA layer v_buffer is a view of k_buffer's rows, with their stride",
      .why =
          "decode finds its MLA path by the shared data pointer; apart, the numbers are right and "
-         "the latent rows are loaded twice",
+         "the latent rows are loaded twice; with another stride V is of another slot",
      .source = "sgl-project/sglang sgl-kernel/csrc/cpu/decode.cpp, decode_attention_cpu",
      .severity = Severity::slow,
      .decode = mla_is_one_storage},

@@ -39,7 +39,8 @@ constexpr Rule rules[] = {
      .unified = are_dense<TensorRole::sinks, UnifiedCall>,
      .extend = are_dense<TensorRole::sinks, ExtendCall>,
      .decode = are_dense<TensorRole::sinks, DecodeCall>,
-     .batch_prefill = are_dense<TensorRole::sinks, BatchPrefillCall>},
+     .batch_prefill = are_dense<TensorRole::sinks, BatchPrefillCall>,
+     .legacy_extend = are_dense<TensorRole::sinks, LegacyExtendCall>},
 };
 
 }  // namespace

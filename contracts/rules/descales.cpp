@@ -67,6 +67,25 @@ void are_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& repor
   expect_descale("kv_scale", call.kv_scale, m.k_descale, report);
 }
 
+void are_the_layers(const PagedRaggedCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_descale("k_scale", call.k_scale, m.k_descale, report);
+  expect_descale("v_scale", call.v_scale, m.v_descale, report);
+}
+
+void expect_factor(std::string_view argument, double got, const std::optional<double>& expected,
+                   Report& report) {
+  if (got == expected.value_or(1)) return;
+  report.add(std::string(argument), number_text(got),
+             number_text(expected.value_or(1)) + ", the layer's");
+}
+
+void are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_factor("k_scale", call.k_scale, m.k_descale, report);
+  expect_factor("v_scale", call.v_scale, m.v_descale, report);
+}
+
 constexpr Rule rules[] = {
     {.id = "descales.come_together",
      .says = "k_descale and v_descale come together; fp8 q comes with q_scale and kv_scale",
@@ -82,7 +101,9 @@ constexpr Rule rules[] = {
      .source = "flashinfer-ai/flashinfer#1023; sgl-project/sglang#26852",
      .unified = qkv_are_the_layers<UnifiedCall>,
      .mla_decode = are_the_layers,
-     .batch_prefill = qkv_are_the_layers<BatchPrefillCall>},
+     .batch_prefill = qkv_are_the_layers<BatchPrefillCall>,
+     .paged_ragged = are_the_layers,
+     .legacy_extend = are_the_layers},
 };
 
 }  // namespace

@@ -35,6 +35,24 @@ void are_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& re
   expect_dtype("v", call.v.dtype, m.kv_dtype, report);
 }
 
+void are_the_layers(const PagedRaggedCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_dtype("query", call.query.dtype, m.q_dtype, report);
+  expect_dtype("key_cache", call.key_cache.dtype, m.kv_dtype, report);
+  expect_dtype("value_cache", call.value_cache.dtype, m.kv_dtype, report);
+  expect_dtype("out", call.out.dtype, m.out_dtype, report);
+}
+
+void are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_dtype("q_extend", call.q_extend.dtype, m.q_dtype, report);
+  expect_dtype("k_extend", call.k_extend.dtype, m.kv_dtype, report);
+  expect_dtype("v_extend", call.v_extend.dtype, m.kv_dtype, report);
+  expect_dtype("k_buffer", call.k_buffer.dtype, m.kv_dtype, report);
+  expect_dtype("v_buffer", call.v_buffer.dtype, m.kv_dtype, report);
+  expect_dtype("o_extend", call.o_extend.dtype, m.out_dtype, report);
+}
+
 void q_is_not_narrower(const UnifiedCall& call, const Truth&, Report& report) {
   if (!is_fp8(call.q.dtype) || is_fp8(call.k.dtype)) return;
   report.add("q.dtype", std::string(name(call.q.dtype)),
@@ -67,6 +85,14 @@ void index_arrays_are_int32(const BatchPrefillCall& call, const Truth&, Report& 
   expect_int32("kv_page_indices", call.kv_page_indices, Severity::fault, report);
 }
 
+void index_arrays_are_int32(const PagedRaggedCall& call, const Truth&, Report& report) {
+  expect_int32("kv_indptr", call.kv_indptr, Severity::wrong, report);
+  expect_int32("kv_page_indices", call.kv_page_indices, Severity::wrong, report);
+  if (call.block_size > 1) {
+    expect_int32("kv_last_page_lens", call.kv_last_page_lens, Severity::wrong, report);
+  }
+}
+
 void expect_dense(std::string_view array, const IntArray& values, Report& report) {
   const std::vector<std::int64_t>& strides = values.meta.strides;
   if (strides.empty() || strides.back() == 1 || values.meta.shape.back() <= 1) return;
@@ -92,6 +118,20 @@ void index_arrays_are_dense(const BatchPrefillCall& call, const Truth&, Report& 
   expect_dense("kv_page_indices", call.kv_page_indices, report);
 }
 
+void index_arrays_are_dense(const PagedRaggedCall& call, const Truth&, Report& report) {
+  expect_dense("kv_indptr", call.kv_indptr, report);
+  expect_dense("kv_page_indices", call.kv_page_indices, report);
+  expect_dense("kv_last_page_lens", call.kv_last_page_lens, report);
+}
+
+void index_arrays_are_dense(const LegacyExtendCall& call, const Truth&, Report& report) {
+  expect_dense("qo_indptr", call.qo_indptr, report);
+  expect_dense("kv_indptr", call.kv_indptr, report);
+  expect_dense("kv_indices", call.kv_indices, report);
+  if (call.custom_mask) expect_dense("custom_mask", *call.custom_mask, report);
+  if (call.mask_indptr) expect_dense("mask_indptr", *call.mask_indptr, report);
+}
+
 constexpr Rule rules[] = {
     {.id = "dtypes.are_the_layers",
      .says = "q, the caches and out have the layer's element types",
@@ -99,7 +139,9 @@ constexpr Rule rules[] = {
      .source = "vllm-project/vllm#46997",
      .unified = are_the_layers,
      .mla_decode = are_the_layers,
-     .batch_prefill = are_the_layers},
+     .batch_prefill = are_the_layers,
+     .paged_ragged = are_the_layers,
+     .legacy_extend = are_the_layers},
     {.id = "dtypes.q_is_not_narrower_than_the_cache",
      .says = "q is not fp8 over a 16-bit cache",
      .why = "unified casts K and V to q's type after loading them",
@@ -113,14 +155,17 @@ constexpr Rule rules[] = {
      .source = "flashinfer-ai/flashinfer#1654",
      .unified = index_arrays_are_int32,
      .mla_decode = index_arrays_are_int32,
-     .batch_prefill = index_arrays_are_int32},
+     .batch_prefill = index_arrays_are_int32,
+     .paged_ragged = index_arrays_are_int32},
     {.id = "dtypes.index_arrays_are_dense",
      .says = "the last stride of every metadata array is 1",
      .why = "entries are addressed as pointer + i",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py: block_table.stride(0)",
      .unified = index_arrays_are_dense,
      .mla_decode = index_arrays_are_dense,
-     .batch_prefill = index_arrays_are_dense},
+     .batch_prefill = index_arrays_are_dense,
+     .paged_ragged = index_arrays_are_dense,
+     .legacy_extend = index_arrays_are_dense},
 };
 
 }  // namespace

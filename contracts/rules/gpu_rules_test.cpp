@@ -8,6 +8,7 @@
 #include "contracts/rules/block_table.hpp"
 #include "contracts/rules/broken_calls.hpp"
 #include "contracts/rules/call_shape.hpp"
+#include "contracts/rules/custom_mask.hpp"
 #include "contracts/rules/dense_arrays.hpp"
 #include "contracts/rules/descales.hpp"
 #include "contracts/rules/dtypes.hpp"
@@ -17,6 +18,7 @@
 #include "contracts/rules/mla_schedule.hpp"
 #include "contracts/rules/new_token_slots.hpp"
 #include "contracts/rules/padding.hpp"
+#include "contracts/rules/partitions.hpp"
 #include "contracts/rules/prefill.hpp"
 #include "contracts/rules/query_offsets.hpp"
 #include "contracts/rules/scale_and_features.hpp"
@@ -37,8 +39,9 @@ std::vector<Rule> gpu_rules() {
   for (const auto group :
        {call_shape_rules, query_offsets_rules, seqused_k_rules, block_table_rules, kv_indptr_rules,
         heads_rules, strides_and_layout_rules, dtypes_rules, scale_and_features_rules,
-        descales_rules, launch_rules, padding_rules, prefill_rules, tensor_memory_rules,
-        dense_arrays_rules, mla_schedule_rules, new_token_slots_rules}) {
+        descales_rules, launch_rules, padding_rules, prefill_rules, partitions_rules,
+        custom_mask_rules, tensor_memory_rules, dense_arrays_rules, mla_schedule_rules,
+        new_token_slots_rules}) {
     rules.insert(rules.end(), group().begin(), group().end());
   }
   return rules;
@@ -68,7 +71,8 @@ TEST(GpuRules, EachIsBrokenByAnExampleOfEverySignatureItAppliesTo) {
   }
   for (const Rule& rule : gpu_rules()) {
     for (const Signature signature :
-         {Signature::unified, Signature::mla_decode, Signature::batch_prefill}) {
+         {Signature::unified, Signature::mla_decode, Signature::batch_prefill,
+          Signature::paged_ragged, Signature::legacy_extend}) {
       if (!rule.applies_to(signature) || rule.id == "cross_attention.has_a_kernel") continue;
       EXPECT_TRUE(shown.contains({rule.id, signature}))
           << rule.id << " has no broken call of " << name(signature)

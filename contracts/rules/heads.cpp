@@ -8,12 +8,15 @@
 namespace attest {
 namespace {
 
-void divide_evenly(const UnifiedCall& call, const Truth&, Report& report) {
-  const std::int64_t q_heads = call.q.size(1);
-  const std::int64_t kv_heads = call.k.size(2);
-  if (q_heads >= kv_heads && q_heads % kv_heads == 0) return;
-  report.add("q.shape[1]", std::to_string(q_heads),
+void divide_evenly(std::string_view tensor, std::int64_t q_heads, std::int64_t kv_heads,
+                   Report& report) {
+  if (kv_heads >= 1 && q_heads >= kv_heads && q_heads % kv_heads == 0) return;
+  report.add(std::string(tensor) + ".shape[1]", std::to_string(q_heads),
              "a multiple of the " + std::to_string(kv_heads) + " kv heads");
+}
+
+void divide_evenly(const UnifiedCall& call, const Truth&, Report& report) {
+  divide_evenly("q", call.q.size(1), call.k.size(2), report);
 }
 
 void divide_evenly(const BatchPrefillCall& call, const Truth&, Report& report) {
@@ -22,6 +25,14 @@ void divide_evenly(const BatchPrefillCall& call, const Truth&, Report& report) {
   if (q_heads >= kv_heads && q_heads % kv_heads == 0) return;
   report.add(Severity::fault, "q.shape[1]", std::to_string(q_heads),
              "a multiple of the " + std::to_string(kv_heads) + " kv heads: the host code refuses");
+}
+
+void divide_evenly(const PagedRaggedCall& call, const Truth&, Report& report) {
+  divide_evenly("query", call.query.size(1), call.key_cache.size(2), report);
+}
+
+void divide_evenly(const LegacyExtendCall& call, const Truth&, Report& report) {
+  divide_evenly("q_extend", call.q_extend.size(1), call.k_extend.size(1), report);
 }
 
 void expect_q_heads(std::string_view tensor, const TensorMeta& meta, const Model& m,
@@ -63,6 +74,24 @@ void are_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& re
   expect_kv_heads("v", call.v, m, report, 1);
 }
 
+void are_the_layers(const PagedRaggedCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_q_heads("query", call.query, m, report);
+  expect_q_heads("out", call.out, m, report);
+  expect_kv_heads("key_cache", call.key_cache, m, report);
+  expect_kv_heads("value_cache", call.value_cache, m, report);
+}
+
+void are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_q_heads("q_extend", call.q_extend, m, report);
+  expect_q_heads("o_extend", call.o_extend, m, report);
+  expect_kv_heads("k_extend", call.k_extend, m, report, 1);
+  expect_kv_heads("v_extend", call.v_extend, m, report, 1);
+  expect_kv_heads("k_buffer", call.k_buffer, m, report, 1);
+  expect_kv_heads("v_buffer", call.v_buffer, m, report, 1);
+}
+
 void are_not_expanded(const UnifiedCall& call, const Truth&, Report& report) {
   const auto expect_real = [&](std::string_view tensor, const TensorMeta& meta) {
     if (distinct_heads(meta, 2) == meta.size(2)) return;
@@ -87,14 +116,18 @@ constexpr Rule rules[] = {
      .why = "with a group of q heads rounded down, the heads past the last group are never written",
      .source = "fla-org/flash-linear-attention#1029",
      .unified = divide_evenly,
-     .batch_prefill = divide_evenly},
+     .batch_prefill = divide_evenly,
+     .paged_ragged = divide_evenly,
+     .legacy_extend = divide_evenly},
     {.id = "heads.are_the_layers",
      .says = "q, out and the caches have the layer's heads",
      .why = "another head count pairs q heads with other kv heads",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py: num_queries_per_kv",
      .unified = are_the_layers,
      .mla_decode = are_the_layers,
-     .batch_prefill = are_the_layers},
+     .batch_prefill = are_the_layers,
+     .paged_ragged = are_the_layers,
+     .legacy_extend = are_the_layers},
     {.id = "heads.are_not_expanded",
      .says = "K and V keep their real heads, none expanded over the q heads with stride 0",
      .why = "the kernel then sees one q head per kv head and loads the same keys once for each: "

@@ -69,15 +69,16 @@ void counts_this_steps_tokens(const KvPages& call, const Truth& truth, Report& r
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const Request& r = truth.problem.requests[i];
     const std::int64_t tokens = tokens_of(call, i);
-    if (tokens == r.kv_len() || !length_counts(r, truth.problem)) continue;
+    if (tokens == call.tokens(r) || !length_counts(r, truth.problem)) continue;
     report.add(entry("kv_indptr", i + 1) + " - " + entry("kv_indptr", i), std::to_string(tokens),
-               length_text(r));
+               call.new_tokens ? length_text(r) : std::to_string(r.committed) + " committed");
   }
 }
 
 void last_page_is_filled(const KvPages& call, const Truth& truth, Report& report) {
   if (!recorded(call.kv_last_page_lens, "kv_last_page_lens", report)) return;
-  for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
+  const std::size_t lengths = call.kv_last_page_lens.values.size();
+  for (std::size_t i = 0; i < std::min(lengths, truth.problem.requests.size()); ++i) {
     const Request& r = truth.problem.requests[i];
     const std::int64_t length = call.kv_last_page_lens[i];
     if (!length_counts(r, truth.problem) || (length >= 1 && length <= call.page_size)) continue;
@@ -121,7 +122,8 @@ bool are_slots_of(std::span<const std::int64_t> ids, const SlotMap& slots, std::
 /// First token of the request on page j of the call that lies elsewhere, or -1.
 std::int64_t misplaced_token(const KvPages& call, const Truth& truth, std::size_t i, std::int64_t j,
                              std::int64_t page) {
-  const std::int64_t end = std::min(truth.problem.requests[i].kv_len(), (j + 1) * call.page_size);
+  const std::int64_t end =
+      std::min(call.tokens(truth.problem.requests[i]), (j + 1) * call.page_size);
   // Keys no new token sees may be evicted, and nothing reads them.
   const std::int64_t first = first_visible(truth.problem.model, truth.problem.requests[i]);
   for (std::int64_t t = std::max(j * call.page_size, first); t < end; ++t) {
@@ -137,8 +139,9 @@ void name_the_requests_slots(const KvPages& call, const Truth& truth, Report& re
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const Request& r = truth.problem.requests[i];
     if (!r.live) continue;
-    const auto pages = static_cast<std::size_t>(r.kv_len() / call.page_size +
-                                                (r.kv_len() % call.page_size > 0 ? 1 : 0));
+    const std::int64_t tokens = call.tokens(r);
+    const auto pages =
+        static_cast<std::size_t>(tokens / call.page_size + (tokens % call.page_size > 0 ? 1 : 0));
     const std::span<const std::int64_t> all = indices_of(call, i);
     const auto ids = all.first(std::min(all.size(), pages));
     if (call.page_size == 1 && are_slots_of(ids, truth.slots, i)) continue;
@@ -191,44 +194,58 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang#27485",
      .severity = Severity::fault,
      .mla_decode = on_pages<never_decreases, MlaDecodeCall>,
-     .batch_prefill = on_pages<never_decreases, BatchPrefillCall>},
+     .batch_prefill = on_pages<never_decreases, BatchPrefillCall>,
+     .paged_ragged = on_pages<never_decreases, PagedRaggedCall>,
+     .legacy_extend = on_pages<never_decreases, LegacyExtendCall>},
     {.id = "kv_indptr.stays_inside_kv_indices",
      .says = "kv_indptr lies in [0, len(kv_indices)]",
      .why = "entries behind the array are read as slots; the fault comes far away",
      .source = "sgl-project/sglang#27485; sgl-project/sglang#26753",
      .severity = Severity::fault,
      .mla_decode = on_pages<stays_inside, MlaDecodeCall>,
-     .batch_prefill = on_pages<stays_inside, BatchPrefillCall>},
+     .batch_prefill = on_pages<stays_inside, BatchPrefillCall>,
+     .paged_ragged = on_pages<stays_inside, PagedRaggedCall>,
+     .legacy_extend = on_pages<stays_inside, LegacyExtendCall>},
     {.id = "kv_indptr.counts_this_steps_tokens",
-     .says = "kv_indptr[i + 1] - kv_indptr[i] is the committed length plus this step's tokens",
-     .why = "the last row stands at the last key: short by n, every row loses its n newest keys",
+     .says = "kv_indptr[i + 1] - kv_indptr[i] is the committed length plus this step's tokens; "
+             "legacy_extend's is the committed length alone",
+     .why = "the last row stands at the last key: short by n, every row loses its n newest keys; "
+            "legacy_extend sees the new tokens twice when they are counted",
      .source = "sgl-project/sglang#26512",
      .mla_decode = on_pages<counts_this_steps_tokens, MlaDecodeCall>,
-     .batch_prefill = on_pages<counts_this_steps_tokens, BatchPrefillCall>},
+     .batch_prefill = on_pages<counts_this_steps_tokens, BatchPrefillCall>,
+     .paged_ragged = on_pages<counts_this_steps_tokens, PagedRaggedCall>,
+     .legacy_extend = on_pages<counts_this_steps_tokens, LegacyExtendCall>},
     {.id = "kv_last_page_lens.fits_the_page",
      .says = "kv_last_page_lens[i] is the number of tokens in request i's last page",
      .why = "a sequence length in its place adds keys that were never written",
      .source = "vllm-project/vllm#31282",
-     .mla_decode = on_pages<last_page_is_filled, MlaDecodeCall>},
+     .mla_decode = on_pages<last_page_is_filled, MlaDecodeCall>,
+     .paged_ragged = on_pages<last_page_is_filled, PagedRaggedCall>},
     {.id = "kv_indices.name_existing_pages",
      .says = "kv_indices (kv_page_indices) are in [0, num_pages) of the cache",
      .why = "kernels read K and V through them without a bounds check",
      .source = "sgl-project/sglang#24587",
      .severity = Severity::fault,
      .mla_decode = on_pages<name_existing_pages, MlaDecodeCall>,
-     .batch_prefill = on_pages<name_existing_pages, BatchPrefillCall>},
+     .batch_prefill = on_pages<name_existing_pages, BatchPrefillCall>,
+     .paged_ragged = on_pages<name_existing_pages, PagedRaggedCall>,
+     .legacy_extend = on_pages<name_existing_pages, LegacyExtendCall>},
     {.id = "kv_indices.name_the_requests_slots",
      .says = "entry t of request i is the slot of its token t",
      .why = "a shifted, stale or foreign entry silently attends to other keys",
      .source = "sgl-project/sglang#27485",
      .mla_decode = on_pages<name_the_requests_slots, MlaDecodeCall>,
-     .batch_prefill = on_pages<name_the_requests_slots, BatchPrefillCall>},
+     .batch_prefill = on_pages<name_the_requests_slots, BatchPrefillCall>,
+     .paged_ragged = on_pages<name_the_requests_slots, PagedRaggedCall>,
+     .legacy_extend = on_pages<name_the_requests_slots, LegacyExtendCall>},
     {.id = "kv_indices.give_each_request_its_own_new_slots",
      .says = "no two live requests have a new token in the same slot",
      .why = "both store there before attention runs, and one of them reads the other's key",
      .source = "sgl-project/sglang#25529",
      .mla_decode = on_pages<give_each_request_its_own_new_slots, MlaDecodeCall>,
-     .batch_prefill = on_pages<give_each_request_its_own_new_slots, BatchPrefillCall>},
+     .batch_prefill = on_pages<give_each_request_its_own_new_slots, BatchPrefillCall>,
+     .paged_ragged = on_pages<give_each_request_its_own_new_slots, PagedRaggedCall>},
     {.id = "kv_indices.have_no_slack",
      .says = "kv_indices ends with the last request's last key",
      .why = "the split heuristic takes the batch's KV length from its size",

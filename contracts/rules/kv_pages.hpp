@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "contracts/call.hpp"
+#include "contracts/problem.hpp"
 
 namespace attest {
 
@@ -15,6 +16,9 @@ struct KvPages {
   const IntArray& kv_last_page_lens;  ///< read only when page_size > 1
   std::int64_t page_size;
   std::int64_t num_pages;
+  bool new_tokens = true;  ///< whether the pages of this step's tokens are listed too
+
+  std::int64_t tokens(const Request& r) const { return new_tokens ? r.kv_len() : r.committed; }
 };
 
 inline KvPages kv_pages(const MlaDecodeCall& c) {
@@ -26,6 +30,17 @@ inline KvPages kv_pages(const MlaDecodeCall& c) {
 inline KvPages kv_pages(const BatchPrefillCall& c) {
   static const IntArray none;
   return {c.kv_indptr, c.kv_page_indices, "kv_page_indices", none, 1, c.k.size(0)};
+}
+
+inline KvPages kv_pages(const PagedRaggedCall& c) {
+  return {c.kv_indptr,         c.kv_page_indices, "kv_page_indices",
+          c.kv_last_page_lens, c.block_size,      c.key_cache.size(0)};
+}
+
+/// One token a page, and the committed ones only.
+inline KvPages kv_pages(const LegacyExtendCall& c) {
+  static const IntArray none;
+  return {c.kv_indptr, c.kv_indices, "kv_indices", none, 1, c.k_buffer.size(0), false};
 }
 
 }  // namespace attest

@@ -76,7 +76,9 @@ constexpr Rule rules[] = {
      .extend = have_slots_of_their_own<ExtendCall>,
      .decode = have_slots_of_their_own<DecodeCall>,
      .mla_decode = have_slots_of_their_own<MlaDecodeCall>,
-     .batch_prefill = have_slots_of_their_own<BatchPrefillCall>},
+     .batch_prefill = have_slots_of_their_own<BatchPrefillCall>,
+     .paged_ragged = have_slots_of_their_own<PagedRaggedCall>,
+     .legacy_extend = have_slots_of_their_own<LegacyExtendCall>},
 };
 
 }  // namespace

@@ -18,6 +18,9 @@ bool lengths_recorded(const UnifiedCall& c) { return c.seqused_k.recorded; }
 bool lengths_recorded(const MlaDecodeCall& c) { return c.kv_indptr.recorded && c.page_size == 1; }
 
 bool lengths_recorded(const BatchPrefillCall& c) { return c.kv_indptr.recorded; }
+bool lengths_recorded(const PagedRaggedCall& c) {
+  return c.kv_indptr.recorded && c.block_size == 1;
+}
 
 KvLength kv_length(const UnifiedCall& c, std::size_t i) {
   return {entry("seqused_k", i), c.seqused_k[i]};
@@ -31,6 +34,9 @@ KvLength indptr_length(const IntArray& kv_indptr, std::size_t i) {
 
 KvLength kv_length(const MlaDecodeCall& c, std::size_t i) { return indptr_length(c.kv_indptr, i); }
 KvLength kv_length(const BatchPrefillCall& c, std::size_t i) {
+  return indptr_length(c.kv_indptr, i);
+}
+KvLength kv_length(const PagedRaggedCall& c, std::size_t i) {
   return indptr_length(c.kv_indptr, i);
 }
 
@@ -87,7 +93,8 @@ constexpr Rule rules[] = {
      .severity = Severity::policy,
      .unified = rows_have_keys<UnifiedCall>,
      .mla_decode = rows_have_keys<MlaDecodeCall>,
-     .batch_prefill = rows_have_keys<BatchPrefillCall>},
+     .batch_prefill = rows_have_keys<BatchPrefillCall>,
+     .paged_ragged = rows_have_keys<PagedRaggedCall>},
     {.id = "padding.rows_have_the_modes_length",
      .says = "a padded row has the KV length that the capture gave it",
      .why = "anything else is a stale request's: work for nothing, reads of freed pages",
@@ -95,7 +102,8 @@ constexpr Rule rules[] = {
      .severity = Severity::policy,
      .unified = rows_have_the_modes_length<UnifiedCall>,
      .mla_decode = rows_have_the_modes_length<MlaDecodeCall>,
-     .batch_prefill = rows_have_the_modes_length<BatchPrefillCall>},
+     .batch_prefill = rows_have_the_modes_length<BatchPrefillCall>,
+     .paged_ragged = rows_have_the_modes_length<PagedRaggedCall>},
     {.id = "padding.q_ends_with_the_offsets",
      .says = "q has no rows past the last query offset",
      .why = "one form leaves their output untouched, the other writes what it finds in its "

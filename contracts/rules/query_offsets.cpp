@@ -24,6 +24,9 @@ Offsets offsets_of(const MlaDecodeCall& c) { return {"qo_indptr", c.qo_indptr, c
 Offsets offsets_of(const BatchPrefillCall& c) {
   return {"cu_seqlens_q", c.cu_seqlens_q, c.q.size(0)};
 }
+Offsets offsets_of(const LegacyExtendCall& c) {
+  return {"qo_indptr", c.qo_indptr, c.q_extend.size(0)};
+}
 
 /// Differences of hostile offsets could overflow; every later rule on lengths stops at these.
 bool monotone(const Offsets& offsets, std::size_t batch) {
@@ -146,13 +149,21 @@ void max_seqlen_q_is_the_longest(const MlaDecodeCall& call, const Truth& truth, 
              std::to_string(real) + ", the longest request's new tokens");
 }
 
-void max_seqlen_q_is_the_longest(const BatchPrefillCall& call, const Truth& truth, Report& report) {
-  const std::int64_t got = call.max_seqlen_q;
+/// The grid covers `got` rows of every request, up to the end of a tile.
+void covers_the_longest(std::string_view argument, std::int64_t got, const Truth& truth,
+                        Report& report) {
   const std::int64_t real = longest(truth.problem, /*with_padding=*/false);
   if (real == 0 || got == real || got == longest(truth.problem, /*with_padding=*/true)) return;
-  // The grid covers max_seqlen_q rows of every request, up to the end of a tile.
-  report.add(got < real ? Severity::wrong : Severity::policy, "max_seqlen_q", std::to_string(got),
-             std::to_string(real) + ", the longest request's new tokens");
+  report.add(got < real ? Severity::wrong : Severity::policy, std::string(argument),
+             std::to_string(got), std::to_string(real) + ", the longest request's new tokens");
+}
+
+void max_seqlen_q_is_the_longest(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  covers_the_longest("max_seqlen_q", call.max_seqlen_q, truth, report);
+}
+
+void max_seqlen_q_is_the_longest(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  covers_the_longest("max_len_extend", call.max_len_extend, truth, report);
 }
 
 void length_is_uniform(const MlaDecodeCall& call, const Truth& truth, Report& report) {
@@ -199,7 +210,8 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang#36915",
      .unified = starts_at_zero<UnifiedCall>,
      .mla_decode = starts_at_zero<MlaDecodeCall>,
-     .batch_prefill = starts_at_zero<BatchPrefillCall>},
+     .batch_prefill = starts_at_zero<BatchPrefillCall>,
+     .legacy_extend = starts_at_zero<LegacyExtendCall>},
     {.id = "query_offsets.never_decrease",
      .says = "query offsets never decrease",
      .why = "kernels find a row's request by binary search over them",
@@ -208,14 +220,16 @@ constexpr Rule rules[] = {
      .severity = Severity::fault,
      .unified = never_decreases<UnifiedCall>,
      .mla_decode = never_decreases<MlaDecodeCall>,
-     .batch_prefill = never_decreases<BatchPrefillCall>},
+     .batch_prefill = never_decreases<BatchPrefillCall>,
+     .legacy_extend = never_decreases<LegacyExtendCall>},
     {.id = "query_offsets.end_at_the_last_row",
      .says = "the last query offset is the number of new tokens, and q has that many rows",
      .why = "beyond q the kernel reads and writes out of bounds; below it rows keep old bytes",
      .source = "sgl-project/sglang#36915",
      .unified = ends_at_the_last_row<UnifiedCall>,
      .mla_decode = ends_at_the_last_row<MlaDecodeCall>,
-     .batch_prefill = ends_at_the_last_row<BatchPrefillCall>},
+     .batch_prefill = ends_at_the_last_row<BatchPrefillCall>,
+     .legacy_extend = ends_at_the_last_row<LegacyExtendCall>},
     {.id = "query_offsets.follow_the_real_lengths",
      .says = "request i has as many rows as it has new tokens, from its own first row on",
      .why = "a width taken from the configuration or from rows // batch gives requests the rows "
@@ -223,16 +237,18 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang#31221",
      .unified = follow_the_real_lengths<UnifiedCall>,
      .mla_decode = follow_the_real_lengths<MlaDecodeCall>,
-     .batch_prefill = follow_the_real_lengths<BatchPrefillCall>},
+     .batch_prefill = follow_the_real_lengths<BatchPrefillCall>,
+     .legacy_extend = follow_the_real_lengths<LegacyExtendCall>},
     {.id = "max_seqlen_q.is_the_longest_request",
-     .says = "max_seqlen_q is the largest number of new tokens in the batch",
+     .says = "max_seqlen_q (max_len_extend) is the largest number of new tokens in the batch",
      .why = "1 makes unified take row i for request i, 0 computes nothing; MLA multiplies by it; "
-            "batch_prefill computes that many rows. "
+            "batch_prefill and legacy_extend compute that many rows. "
             "Other values only tune a kernel that does not ask for the exact one",
      .source = "sgl-project/sglang#36915",
      .unified = max_seqlen_q_is_the_longest,
      .mla_decode = max_seqlen_q_is_the_longest,
-     .batch_prefill = max_seqlen_q_is_the_longest},
+     .batch_prefill = max_seqlen_q_is_the_longest,
+     .legacy_extend = max_seqlen_q_is_the_longest},
     {.id = "draft_length.is_uniform",
      .says = "every request of an MLA decode call has max_seqlen_q rows",
      .why = "the kernel's q stride per request is max_seqlen_q rows, whatever the offsets say",

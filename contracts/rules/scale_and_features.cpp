@@ -26,22 +26,39 @@ void scale_is_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& 
   expect_number("sm_scale", call.sm_scale, truth.problem.model.softmax_scale, report);
 }
 
-void scale_is_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+void expect_scale(std::string_view argument, const std::optional<double>& got,
+                  std::int64_t head_dim, const Truth& truth, Report& report) {
   const double scale = truth.problem.model.softmax_scale;
-  if (call.softmax_scale) {
-    expect_number("softmax_scale", *call.softmax_scale, scale, report);
+  if (got) {
+    expect_number(argument, *got, scale, report);
     return;
   }
-  const double standard = 1 / std::sqrt(static_cast<double>(call.q.size(2)));
+  const double standard = 1 / std::sqrt(static_cast<double>(head_dim));
   if (same(standard, scale)) return;
-  report.add("softmax_scale", "absent, so " + number_text(standard),
+  report.add(std::string(argument), "absent, so " + number_text(standard),
              number_text(scale) + ", the layer's");
 }
 
-void softcap_is_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
+void scale_is_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  expect_scale("softmax_scale", call.softmax_scale, call.q.size(2), truth, report);
+}
+
+void scale_is_the_layers(const PagedRaggedCall& call, const Truth& truth, Report& report) {
+  expect_number("scale", call.scale, truth.problem.model.softmax_scale, report);
+}
+
+void scale_is_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  expect_scale("sm_scale", call.sm_scale, call.q_extend.size(2), truth, report);
+}
+
+void expect_cap(std::string_view argument, double got, const Truth& truth, Report& report) {
   const double softcap = truth.problem.model.softcap;
-  if (softcap == 0 && call.softcap <= 0) return;  // both off
-  expect_number("softcap", call.softcap, softcap, report);
+  if (softcap == 0 && got <= 0) return;  // both off
+  expect_number(argument, got, softcap, report);
+}
+
+void softcap_is_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
+  expect_cap("softcap", call.softcap, truth, report);
 }
 
 void softcap_is_the_layers(const MlaDecodeCall& call, const Truth& truth, Report& report) {
@@ -55,9 +72,15 @@ void softcap_is_the_layers(const MlaDecodeCall& call, const Truth& truth, Report
 }
 
 void softcap_is_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
-  const double softcap = truth.problem.model.softcap;
-  if (softcap == 0 && call.logits_soft_cap <= 0) return;
-  expect_number("logits_soft_cap", call.logits_soft_cap, softcap, report);
+  expect_cap("logits_soft_cap", call.logits_soft_cap, truth, report);
+}
+
+void softcap_is_the_layers(const PagedRaggedCall& call, const Truth& truth, Report& report) {
+  expect_cap("logits_soft_cap", call.logits_soft_cap, truth, report);
+}
+
+void softcap_is_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  expect_cap("logit_cap", call.logit_cap, truth, report);
 }
 
 void causal_is_set(const UnifiedCall& call, const Truth&, Report& report) {
@@ -86,19 +109,29 @@ void window_is_the_layers(const UnifiedCall& call, const Truth& truth, Report& r
              std::to_string(wanted) + " (" + window_text(wanted) + ")");
 }
 
-void window_is_the_layers(const MlaDecodeCall&, const Truth& truth, Report& report) {
+template <class CallType>
+void window_has_no_argument(const CallType&, const Truth& truth, Report& report) {
   if (!truth.problem.model.window) return;
   report.add("the call", "without a window argument",
              "a kernel with one: the layer's window is " +
                  std::to_string(*truth.problem.model.window) + " keys");
 }
 
-void window_is_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+void expect_distance(std::string_view argument, std::int64_t distance, const Truth& truth,
+                     Report& report) {
   const std::int64_t wanted = truth.problem.model.window.value_or(0) - 1;
-  const std::int64_t got = call.window_size[0] < 0 ? -1 : call.window_size[0];
+  const std::int64_t got = distance < 0 ? -1 : distance;
   if (got == wanted) return;
-  report.add("window_size[0]", std::to_string(call.window_size[0]) + " (" + window_text(got) + ")",
+  report.add(std::string(argument), std::to_string(distance) + " (" + window_text(got) + ")",
              std::to_string(wanted) + " (" + window_text(wanted) + ")");
+}
+
+void window_is_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  expect_distance("window_size[0]", call.window_size[0], truth, report);
+}
+
+void window_is_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  expect_distance("sliding_window_size", call.sliding_window_size, truth, report);
 }
 
 void expect_sinks(std::string_view argument, const std::optional<TensorMeta>& sinks, const Model& m,
@@ -123,7 +156,17 @@ void sinks_are_the_layers(const BatchPrefillCall& call, const Truth& truth, Repo
   expect_sinks("sink_ptr", call.sink_ptr, truth.problem.model, report);
 }
 
-void sinks_are_the_layers(const MlaDecodeCall&, const Truth& truth, Report& report) {
+void sinks_are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  expect_sinks("sinks", call.sinks, truth.problem.model, report);
+  if (call.sinks && call.sinks->dtype != truth.problem.model.q_dtype) {
+    report.add(
+        Severity::policy, "sinks.dtype", std::string(name(call.sinks->dtype)),
+        std::string(name(truth.problem.model.q_dtype)) + ", q's: their bits are the layer's");
+  }
+}
+
+template <class CallType>
+void sinks_have_no_argument(const CallType&, const Truth& truth, Report& report) {
   if (truth.problem.model.sinks) {
     report.add("the call", "without a sinks argument", "a kernel with one: the layer has sinks");
   }
@@ -173,14 +216,18 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang#38754",
      .unified = scale_is_the_layers,
      .mla_decode = scale_is_the_layers,
-     .batch_prefill = scale_is_the_layers},
+     .batch_prefill = scale_is_the_layers,
+     .paged_ragged = scale_is_the_layers,
+     .legacy_extend = scale_is_the_layers},
     {.id = "softcap.is_the_layers",
      .says = "the logit cap is the layer's own, off where the layer has none",
      .why = "a cap lost on one path makes decode and verify disagree",
      .source = "sgl-project/sglang#38754; vllm-project/vllm-metal#665",
      .unified = softcap_is_the_layers,
      .mla_decode = softcap_is_the_layers,
-     .batch_prefill = softcap_is_the_layers},
+     .batch_prefill = softcap_is_the_layers,
+     .paged_ragged = softcap_is_the_layers,
+     .legacy_extend = softcap_is_the_layers},
     {.id = "causal.is_set",
      .says = "causal is true",
      .why = "the host code asserts it: drafts must not see later drafts",
@@ -190,21 +237,25 @@ constexpr Rule rules[] = {
      .unified = causal_is_set,
      .batch_prefill = causal_is_set},
     {.id = "window.is_the_layers",
-     .says = "window_size[0] is the layer's window minus 1, -1 without one",
+     .says = "window_size[0] (sliding_window_size) is the layer's window minus 1, -1 without one",
      .why = "keys are lost or added at the far edge. One key short is the open question between "
             "SGLang's paths (distance <= s against s - 1), therefore policy; anything else rejects",
      .source = "sgl-project/sglang python/sglang/srt/layers/attention/aiter_backend.py; "
                "sgl-project/sglang#34273; sgl-project/sglang#38756",
      .unified = window_is_the_layers,
-     .mla_decode = window_is_the_layers,
-     .batch_prefill = window_is_the_layers},
+     .mla_decode = window_has_no_argument<MlaDecodeCall>,
+     .batch_prefill = window_is_the_layers,
+     .paged_ragged = window_has_no_argument<PagedRaggedCall>,
+     .legacy_extend = window_is_the_layers},
     {.id = "sinks.are_the_layers",
      .says = "sinks are passed, one per q head, exactly when the layer has them",
      .why = "the sink's share of the softmax goes to the keys",
      .source = "kekzl/imp#1346",
      .unified = sinks_are_the_layers,
-     .mla_decode = sinks_are_the_layers,
-     .batch_prefill = sinks_are_the_layers},
+     .mla_decode = sinks_have_no_argument<MlaDecodeCall>,
+     .batch_prefill = sinks_are_the_layers,
+     .paged_ragged = sinks_have_no_argument<PagedRaggedCall>,
+     .legacy_extend = sinks_are_the_layers},
     {.id = "draft_tree.is_a_chain",
      .says = "the drafts of a call without a tree mask are chains",
      .why = "in causal order a token of one branch sees the other branches",
@@ -219,7 +270,9 @@ constexpr Rule rules[] = {
      .source = "sgl-project/sglang python/sglang/srt/layers/attention/aiter_backend.py",
      .unified = text_attends_to_itself<UnifiedCall>,
      .mla_decode = text_attends_to_itself<MlaDecodeCall>,
-     .batch_prefill = text_attends_to_itself<BatchPrefillCall>},
+     .batch_prefill = text_attends_to_itself<BatchPrefillCall>,
+     .paged_ragged = text_attends_to_itself<PagedRaggedCall>,
+     .legacy_extend = text_attends_to_itself<LegacyExtendCall>},
     {.id = "qq_bias.is_absent",
      .says = "no bias over the new tokens is passed",
      .why = "one matrix serves all requests, can only hide keys, and padded rows read past it",

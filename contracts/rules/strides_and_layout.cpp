@@ -31,6 +31,19 @@ void each_tensor(const BatchPrefillCall& c, const Model& m, F f) {
   f("q", c.q, m.head_dim), f("k", c.k, m.head_dim), f("v", c.v, m.v_head_dim);
 }
 
+template <class F>
+void each_tensor(const PagedRaggedCall& c, const Model& m, F f) {
+  f("query", c.query, m.head_dim), f("key_cache", c.key_cache, m.head_dim);
+  f("value_cache", c.value_cache, m.v_head_dim), f("out", c.out, m.v_head_dim);
+}
+
+template <class F>
+void each_tensor(const LegacyExtendCall& c, const Model& m, F f) {
+  f("q_extend", c.q_extend, m.head_dim), f("k_extend", c.k_extend, m.head_dim);
+  f("v_extend", c.v_extend, m.v_head_dim), f("o_extend", c.o_extend, m.v_head_dim);
+  f("k_buffer", c.k_buffer, m.head_dim), f("v_buffer", c.v_buffer, m.v_head_dim);
+}
+
 std::pair<std::string_view, const TensorMeta&> output_of(const UnifiedCall& c) {
   return {"out", c.out};
 }
@@ -38,20 +51,51 @@ std::pair<std::string_view, const TensorMeta&> output_of(const MlaDecodeCall& c)
   return {"o", c.o};
 }
 
+std::pair<std::string_view, const TensorMeta&> output_of(const PagedRaggedCall& c) {
+  return {"out", c.out};
+}
+std::pair<std::string_view, const TensorMeta&> output_of(const LegacyExtendCall& c) {
+  return {"o_extend", c.o_extend};
+}
+
+template <class CallType>
+std::pair<std::string_view, const TensorMeta&> query_of(const CallType& c) {
+  return {"q", c.q};
+}
+std::pair<std::string_view, const TensorMeta&> query_of(const PagedRaggedCall& c) {
+  return {"query", c.query};
+}
+std::pair<std::string_view, const TensorMeta&> query_of(const LegacyExtendCall& c) {
+  return {"q_extend", c.q_extend};
+}
+
 template <class CallType>
 void q_holds_every_token(const CallType& call, const Truth& truth, Report& report) {
+  const auto [name, q] = query_of(call);
   const std::int64_t needed = truth.problem.total_new_tokens();
-  if (call.q.size(0) >= needed) return;
-  report.add("q.shape[0]", std::to_string(call.q.size(0)),
+  if (q.size(0) >= needed) return;
+  report.add(std::string(name) + ".shape[0]", std::to_string(q.size(0)),
              std::to_string(needed) + " = the new tokens of all requests");
 }
 
 template <class CallType>
 void out_holds_every_row(const CallType& call, const Truth&, Report& report) {
   const auto [name, out] = output_of(call);
-  if (out.size(0) >= call.q.size(0)) return;
+  const std::int64_t rows = query_of(call).second.size(0);
+  if (out.size(0) >= rows) return;
   report.add(std::string(name) + ".shape[0]", std::to_string(out.size(0)),
-             std::to_string(call.q.size(0)) + ", one per row of q");
+             std::to_string(rows) + ", one per row of q");
+}
+
+void new_keys_have_every_row(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  const std::int64_t needed = truth.problem.total_new_tokens();
+  for (const auto& [name, rows] :
+       {std::pair<std::string_view, std::int64_t>("k_extend", call.k_extend.size(0)),
+        {"v_extend", call.v_extend.size(0)}}) {
+    if (rows >= needed) continue;
+    report.add(std::string(name) + ".shape[0]", std::to_string(rows),
+               std::to_string(needed) + ", one per new token");
+  }
 }
 
 /// Rows and heads of a (rows, heads, dim) tensor never share a byte: one of the two dimensions
@@ -146,6 +190,18 @@ void cache_is_the_pool(const BatchPrefillCall& call, const Truth& truth, Report&
   expect_pool("v", with_pages(call.v), p, p.pool.v, p.model.v_head_dim, report);
 }
 
+void cache_is_the_pool(const PagedRaggedCall& call, const Truth& truth, Report& report) {
+  const Problem& p = truth.problem;
+  expect_pool("key_cache", call.key_cache, p, p.pool.k, p.model.head_dim, report);
+  expect_pool("value_cache", call.value_cache, p, p.pool.v, p.model.v_head_dim, report);
+}
+
+void cache_is_the_pool(const LegacyExtendCall& call, const Truth& truth, Report& report) {
+  const Problem& p = truth.problem;
+  expect_pool("k_buffer", with_pages(call.k_buffer), p, p.pool.k, p.model.head_dim, report);
+  expect_pool("v_buffer", with_pages(call.v_buffer), p, p.pool.v, p.model.v_head_dim, report);
+}
+
 constexpr Rule rules[] = {
     {.id = "q.holds_every_new_token",
      .says = "q has a row for every new token of the batch",
@@ -154,27 +210,42 @@ constexpr Rule rules[] = {
      .severity = Severity::fault,
      .unified = q_holds_every_token<UnifiedCall>,
      .mla_decode = q_holds_every_token<MlaDecodeCall>,
-     .batch_prefill = q_holds_every_token<BatchPrefillCall>},
+     .batch_prefill = q_holds_every_token<BatchPrefillCall>,
+     .paged_ragged = q_holds_every_token<PagedRaggedCall>,
+     .legacy_extend = q_holds_every_token<LegacyExtendCall>},
     {.id = "out.holds_every_row",
      .says = "the output has a row for every row of q",
      .why = "rows are stored without a bounds check",
      .source = "sgl-project/sglang#19902",
      .severity = Severity::fault,
      .unified = out_holds_every_row<UnifiedCall>,
-     .mla_decode = out_holds_every_row<MlaDecodeCall>},
+     .mla_decode = out_holds_every_row<MlaDecodeCall>,
+     .paged_ragged = out_holds_every_row<PagedRaggedCall>,
+     .legacy_extend = out_holds_every_row<LegacyExtendCall>},
+    {.id = "k_extend.holds_every_new_token",
+     .says = "k_extend and v_extend have a row for every new token of the batch",
+     .why = "the new tokens' keys are read there by row, without a bounds check",
+     .source = "sgl-project/sglang python/sglang/srt/layers/attention/triton_ops/"
+               "extend_attention.py: K_Extend",
+     .severity = Severity::fault,
+     .legacy_extend = new_keys_have_every_row},
     {.id = "out.rows_do_not_overlap",
      .says = "no two (row, head) pairs of the output share bytes",
      .why = "whichever program stores last wins",
      .source = "sgl-project/sglang#38757",
      .unified = out_rows_are_apart<UnifiedCall>,
-     .mla_decode = out_rows_are_apart<MlaDecodeCall>},
+     .mla_decode = out_rows_are_apart<MlaDecodeCall>,
+     .paged_ragged = out_rows_are_apart<PagedRaggedCall>,
+     .legacy_extend = out_rows_are_apart<LegacyExtendCall>},
     {.id = "head_dim.is_the_layers",
      .says = "the last dimension of q, k, v and out is the layer's head size",
      .why = "scores of cut or over-read heads are plausible and wrong",
      .source = "sgl-project/sglang#38757",
      .unified = head_sizes_are_the_layers<UnifiedCall>,
      .mla_decode = head_sizes_are_the_layers<MlaDecodeCall>,
-     .batch_prefill = head_sizes_are_the_layers<BatchPrefillCall>},
+     .batch_prefill = head_sizes_are_the_layers<BatchPrefillCall>,
+     .paged_ragged = head_sizes_are_the_layers<PagedRaggedCall>,
+     .legacy_extend = head_sizes_are_the_layers<LegacyExtendCall>},
     {.id = "head_dim.is_one_size",
      .says = "q, k and v have one head size",
      .why = "AITER's kernel strides v and out by q's: v is over-read and rows of out overlap; "
@@ -187,7 +258,9 @@ constexpr Rule rules[] = {
      .source = "ROCm/aiter#3498",
      .unified = last_dimension_is_dense<UnifiedCall>,
      .mla_decode = last_dimension_is_dense<MlaDecodeCall>,
-     .batch_prefill = last_dimension_is_dense<BatchPrefillCall>},
+     .batch_prefill = last_dimension_is_dense<BatchPrefillCall>,
+     .paged_ragged = last_dimension_is_dense<PagedRaggedCall>,
+     .legacy_extend = last_dimension_is_dense<LegacyExtendCall>},
     {.id = "layout.q_is_contiguous",
      .says = "an MLA call's q is contiguous",
      .why = "the kernel folds rows and heads into one dimension by arithmetic",
@@ -199,7 +272,9 @@ constexpr Rule rules[] = {
      .source = "ROCm/aiter#3498; sgl-project/sglang#25556",
      .unified = cache_is_the_pool,
      .mla_decode = cache_is_the_pool,
-     .batch_prefill = cache_is_the_pool},
+     .batch_prefill = cache_is_the_pool,
+     .paged_ragged = cache_is_the_pool,
+     .legacy_extend = cache_is_the_pool},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "contracts/signatures.hpp"
+#include "contracts/signatures/page_list.hpp"
 #include "contracts/signatures/pool_view.hpp"
 #include "contracts/signatures/query_rows.hpp"
 #include "contracts/signatures/refusals.hpp"
@@ -26,6 +27,9 @@ std::optional<std::string> refuses_model(const Model& m) {
   if (is_fp8(m.q_dtype) && m.out_dtype != Dtype::bf16) {
     return "batch_prefill returns bf16 for fp8 q, the layer wants " +
            std::string(name(m.out_dtype));
+  }
+  if (!is_fp8(m.q_dtype) && m.out_dtype != m.q_dtype) {
+    return "batch_prefill returns q's type, the layer wants " + std::string(name(m.out_dtype));
   }
   if (m.q_descale.has_value() != m.k_descale.has_value() ||
       m.k_descale.has_value() != m.v_descale.has_value()) {
@@ -85,30 +89,13 @@ void add_features(const Model& m, BatchPrefillCall& call) {
   call.q_descale = call.k_descale = call.v_descale = contiguous(Dtype::f32, {1});
 }
 
-void read_slots(const BatchPrefillCall& call, std::size_t i, std::int64_t last, RowKeys& keys) {
-  const std::int64_t start = saturated(call.kv_indptr.values[i]);
-  const auto entries = static_cast<std::int64_t>(call.kv_page_indices.values.size());
-  const std::int64_t pool = std::min(call.k.size(0), call.v.size(0));
-  const bool usable = call.kv_page_indices.recorded && start >= 0;
-  while (usable && keys.next_token() < last) {
-    const std::int64_t at = start + keys.next_token();
-    if (at >= entries) break;
-    const std::int64_t slot = call.kv_page_indices.values[static_cast<std::size_t>(at)];
-    if (slot >= 0 && slot < pool && slot < largest_count) {
-      keys.read(slot, 1);
-    } else {
-      keys.read_outside(1);
-    }
-  }
-  keys.read_outside(last - keys.next_token());
-}
-
 void read_request(const BatchPrefillCall& call, std::size_t i, bool pool_is_the_problems,
                   SlotContents& contents, QueryRows& rows) {
   const std::int64_t start = saturated(call.cu_seqlens_q.values[i]);
   const std::int64_t count = saturated(call.cu_seqlens_q.values[i + 1]) - start;
-  const std::int64_t length =
-      saturated(call.kv_indptr.values[i + 1]) - saturated(call.kv_indptr.values[i]);
+  const PageList pages{call.kv_indptr, call.kv_page_indices, nullptr, 1,
+                       std::min(call.k.size(0), call.v.size(0))};
+  const std::int64_t length = pages.length(i);
   // Rows past max_seqlen_q are computed up to the end of a tile: nothing to rely on.
   const std::int64_t computed = std::min(count, saturated(call.max_seqlen_q));
   const std::int64_t first = std::max<std::int64_t>(0, start);
@@ -124,8 +111,7 @@ void read_request(const BatchPrefillCall& call, std::size_t i, bool pool_is_the_
   };
   const auto end_of = [&](std::int64_t r) { return causal ? position(r) + 1 : length; };
   RowKeys keys(contents, i, first_key(first));
-  if (pool_is_the_problems) read_slots(call, i, end_of(last - 1), keys);
-  keys.read_outside(end_of(last - 1) - keys.next_token());
+  pages.read(i, end_of(last - 1), pool_is_the_problems, keys);
   for (std::int64_t r = first; r < last; ++r) {
     rows.cover(r, keys.clipped(first_key(r), end_of(r)));
   }

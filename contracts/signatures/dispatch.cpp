@@ -25,6 +25,10 @@ Lowered<Call> lower(Signature signature, const Problem& problem, const SlotMap& 
       return as_call(lower_mla_decode(problem, slots));
     case Signature::batch_prefill:
       return as_call(lower_batch_prefill(problem, slots));
+    case Signature::paged_ragged:
+      return as_call(lower_paged_ragged(problem, slots));
+    case Signature::legacy_extend:
+      return as_call(lower_legacy_extend(problem, slots));
   }
   return Unsupported{"there is no such signature"};
 }

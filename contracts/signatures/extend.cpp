@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "contracts/signatures.hpp"
+#include "contracts/signatures/draft_mask.hpp"
 #include "contracts/signatures/refusals.hpp"
 #include "contracts/signatures/req_to_token.hpp"
 
@@ -46,13 +47,9 @@ IntArray tree_mask(const Problem& p) {
   const auto side = static_cast<std::size_t>(q);
   std::vector<std::int64_t> values(p.requests.size() * side * side, 0);
   for (std::size_t i = 0; i < p.requests.size(); ++i) {
-    const std::vector<std::int64_t>& parent = p.requests[i].tree_parent;
     for (std::size_t t = 0; t < side; ++t) {
-      std::int64_t* const row = &values[(i * side + t) * side];
-      for (auto u = static_cast<std::int64_t>(t); u >= 0;) {
-        row[u] = 1;
-        u = parent.empty() ? u - 1 : parent[static_cast<std::size_t>(u)];
-      }
+      const auto row = std::span(values).subspan((i * side + t) * side, side);
+      show_ancestors(p.requests[i], static_cast<std::int64_t>(t), row);
     }
   }
   return int_array(Dtype::boolean, std::move(values));

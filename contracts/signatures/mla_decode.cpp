@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "contracts/signatures.hpp"
+#include "contracts/signatures/page_list.hpp"
 #include "contracts/signatures/pool_view.hpp"
 #include "contracts/signatures/query_rows.hpp"
 #include "contracts/signatures/refusals.hpp"
@@ -74,39 +75,9 @@ void add_keys(const Problem& p, const SlotMap& slots, MlaDecodeCall& call) {
   call.kv_last_page_lens = int_array(Dtype::int32, std::vector<std::int64_t>(p.requests.size(), 1));
 }
 
-/// KV tokens of batch row i: whole pages but the last.
-std::int64_t length_of(const MlaDecodeCall& call, std::size_t i) {
-  const std::int64_t pages =
-      saturated(call.kv_indptr.values[i + 1]) - saturated(call.kv_indptr.values[i]);
-  if (call.page_size == 1) return pages;
-  if (pages <= 0 || i >= call.kv_last_page_lens.values.size()) return 0;
-  std::int64_t length = 0;
-  if (__builtin_mul_overflow(pages - 1, call.page_size, &length)) return largest_count;
-  return saturated(saturated(length) + saturated(call.kv_last_page_lens.values[i]));
-}
-
-void read_pages(const MlaDecodeCall& call, std::size_t i, std::int64_t last, RowKeys& keys) {
-  const std::int64_t start = saturated(call.kv_indptr.values[i]);
-  const std::int64_t page_size = call.page_size;
-  const auto entries = static_cast<std::int64_t>(call.kv_indices.values.size());
-  const bool usable = call.kv_indices.recorded && start >= 0 && page_size >= 1 &&
-                      page_size == call.kv_buffer.size(1) && page_size <= largest_count;
-  while (usable && keys.next_token() < last) {
-    const std::int64_t at = start + keys.next_token() / page_size;
-    const std::int64_t offset = keys.next_token() % page_size;
-    if (at >= entries) break;
-    const std::int64_t count = std::min(page_size - offset, last - keys.next_token());
-    const std::int64_t page = call.kv_indices.values[static_cast<std::size_t>(at)];
-    std::int64_t slot = 0;
-    const bool inside = page >= 0 && page < call.kv_buffer.size(0) &&
-                        !__builtin_mul_overflow(page, page_size, &slot) && slot < largest_count;
-    if (inside) {
-      keys.read(slot + offset, count);
-    } else {
-      keys.read_outside(count);
-    }
-  }
-  keys.read_outside(last - keys.next_token());
+PageList pages_of(const MlaDecodeCall& call) {
+  return {call.kv_indptr, call.kv_indices, &call.kv_last_page_lens, call.page_size,
+          call.kv_buffer.size(0)};
 }
 
 /// The kernel's q rows are i * max_seqlen_q + r: the one length is part of its address arithmetic.
@@ -118,11 +89,12 @@ void read_request(const MlaDecodeCall& call, std::size_t i, bool pool_is_the_pro
   const std::int64_t stored = std::min(rows.count(), call.qo_indptr.values.back());
   if (first >= stored) return;
   const std::int64_t last = first + std::min(length, stored - first);
-  const std::int64_t position = length_of(call, i) - saturated(length);
+  const PageList pages = pages_of(call);
+  const std::int64_t position = pages.length(i) - saturated(length);
   const std::int64_t end = position + (last - first);
   RowKeys keys(contents, i, 0);
-  if (pool_is_the_problems) read_pages(call, i, end, keys);
-  keys.read_outside(end - keys.next_token());
+  const bool whole_pages = call.page_size == call.kv_buffer.size(1);
+  pages.read(i, end, pool_is_the_problems && whole_pages, keys);
   for (std::int64_t r = first; r < last; ++r) {
     rows.cover(r, keys.clipped(0, position + (r - first) + 1));
   }

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "backends/scalar/execution.hpp"
+
+namespace attest {
+
+/// Keys of a call that lists every request's pages in one flat array.
+struct ListedPages {
+  const IntArray& indptr;  ///< (batch + 1): request i has entries [indptr[i], indptr[i + 1])
+  const IntArray& indices;
+  const char* indices_name;
+  std::int64_t page_size = 1;
+
+  /// Pages of request i. \throws KernelRefusal when indptr ends before.
+  std::int64_t pages(std::int64_t i) const;
+  /// The rows of one token of request i. \throws KernelRefusal outside the array or the pool.
+  KeyRow key(const KvPools& pools, std::int64_t i, std::int64_t token,
+             const Mistake& mistake) const;
+};
+
+}  // namespace attest

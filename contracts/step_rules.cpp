@@ -1,0 +1,210 @@
+#include "contracts/step_rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "contracts/rules/row_judgement.hpp"
+#include "contracts/signatures.hpp"
+
+namespace attest {
+namespace {
+
+/// What the kernel will do with its window argument: keys a row sees at most, 0 = all. Nothing for
+/// a kernel without the argument.
+std::optional<std::int64_t> window_of(const Call& call) {
+  const auto keys_of_distance = [](std::int64_t left) { return left < 0 ? 0 : left + 1; };
+  if (const auto* c = std::get_if<UnifiedCall>(&call)) return keys_of_distance(c->window_size[0]);
+  if (const auto* c = std::get_if<BatchPrefillCall>(&call)) {
+    return keys_of_distance(c->window_size[0]);
+  }
+  if (const auto* c = std::get_if<LegacyExtendCall>(&call)) {
+    return keys_of_distance(c->sliding_window_size);
+  }
+  if (const auto* c = std::get_if<ExtendCall>(&call)) {
+    return std::max<std::int64_t>(0, c->sliding_window_size);
+  }
+  if (const auto* c = std::get_if<DecodeCall>(&call)) {
+    return std::max<std::int64_t>(0, c->sliding_window_size);
+  }
+  return std::nullopt;
+}
+
+std::string window_text(std::int64_t keys) {
+  return keys == 0 ? "no window" : std::to_string(keys) + " keys";
+}
+
+Attended meaning_of(const SiteCall& site) {
+  return read(site.call, site.problem, make_slot_map(site.problem));
+}
+
+bool same(double a, double b) {
+  return a == b || std::abs(a - b) <= 1e-6 * std::max(std::abs(a), std::abs(b));
+}
+
+/// Every site whose number differs from the first one's.
+void expect_equal(std::span<const SiteCall> calls, std::string_view what,
+                  const std::function<double(const Attended&)>& number, Report& report) {
+  const double first = number(meaning_of(calls.front()));
+  for (const SiteCall& site : calls.subspan(1)) {
+    const double got = number(meaning_of(site));
+    if (same(got, first)) continue;
+    report.add(std::string(what) + " of " + site.name, number_text(got),
+               number_text(first) + ", as " + calls.front().name + " has it");
+  }
+}
+
+void scale_agrees(std::span<const SiteCall> calls, Report& report) {
+  expect_equal(calls, "the scale", [](const Attended& a) { return a.scale; }, report);
+}
+
+void softcap_agrees(std::span<const SiteCall> calls, Report& report) {
+  expect_equal(
+      calls, "the logit cap", [](const Attended& a) { return std::max(0.0, a.softcap); }, report);
+}
+
+void window_agrees(std::span<const SiteCall> calls, Report& report) {
+  const SiteCall* first = nullptr;
+  std::int64_t expected = 0;
+  for (const SiteCall& site : calls) {
+    const std::optional<std::int64_t> keys = window_of(site.call);
+    if (!keys) continue;
+    if (first == nullptr) {
+      first = &site;
+      expected = *keys;
+      continue;
+    }
+    if (*keys == expected) continue;
+    // Which of the two conventions the model wants is an open question (docs/findings).
+    const bool one_key = expected > 0 && *keys > 0 && std::abs(*keys - expected) == 1;
+    report.add(one_key ? Severity::policy : Severity::wrong, "the window of " + site.name,
+               window_text(*keys), window_text(expected) + ", as " + first->name + " has it");
+  }
+}
+
+/// The array whose dtype a kernel may take into its offsets.
+const IntArray* lengths_of(const Call& call) {
+  if (const auto* c = std::get_if<UnifiedCall>(&call)) return &c->seqused_k;
+  if (const auto* c = std::get_if<ExtendCall>(&call)) return &c->req_to_token;
+  if (const auto* c = std::get_if<DecodeCall>(&call)) return &c->req_to_token;
+  if (const auto* c = std::get_if<LegacyExtendCall>(&call)) return &c->kv_indices;
+  return nullptr;
+}
+
+void length_dtypes_agree(std::span<const SiteCall> calls, Report& report) {
+  std::map<Signature, std::pair<const SiteCall*, Dtype>> first;
+  for (const SiteCall& site : calls) {
+    const IntArray* const array = lengths_of(site.call);
+    if (array == nullptr) continue;
+    const auto [at, is_first] =
+        first.try_emplace(signature_of(site.call), &site, array->meta.dtype);
+    if (is_first || at->second.second == array->meta.dtype) continue;
+    report.add("the index dtype of " + site.name, std::string(name(array->meta.dtype)),
+               std::string(name(at->second.second)) + ", as " + at->second.first->name + " has it");
+  }
+}
+
+using LiveRows = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<KeyRun>>;
+
+/// Rows of live requests by (which of the live requests, token).
+LiveRows live_rows(const SiteCall& site) {
+  std::vector<std::int64_t> ordinal;
+  ordinal.reserve(site.problem.requests.size());
+  std::int64_t live = 0;
+  for (const Request& r : site.problem.requests) ordinal.push_back(r.live ? live++ : -1);
+  LiveRows rows;
+  for (const AttendedRow& row : meaning_of(site).rows) {
+    if (row.request < 0) continue;
+    const std::int64_t at = ordinal[static_cast<std::size_t>(row.request)];
+    if (at >= 0) rows[{at, row.token}] = row.keys;
+  }
+  return rows;
+}
+
+/// What the scheduler said of the step, padding left out: equal for an eager run and a replay.
+using Schedule = std::vector<std::pair<std::int64_t, std::int64_t>>;
+Schedule schedule_of(const Problem& p) {
+  Schedule schedule;
+  for (const Request& r : p.requests) {
+    if (r.live) schedule.push_back({r.committed, r.new_tokens});
+  }
+  return schedule;
+}
+
+void paths_read_alike(std::span<const SiteCall> calls, Report& report) {
+  std::map<std::pair<Mode, Schedule>, std::pair<const SiteCall*, LiveRows>> first;
+  for (const SiteCall& site : calls) {
+    Schedule schedule = schedule_of(site.problem);
+    if (schedule.empty()) continue;
+    LiveRows rows = live_rows(site);
+    const auto [at, is_first] =
+        first.try_emplace({site.problem.mode, std::move(schedule)}, &site, std::move(rows));
+    if (is_first || at->second.first->problem.path == site.problem.path) continue;
+    for (const auto& [row, keys] : at->second.second) {
+      const auto other = rows.empty() ? rows.end() : rows.find(row);
+      std::int64_t expected = 0;
+      std::int64_t got = 0;
+      for (const KeyRun& run : keys) expected += run.count;
+      if (other != rows.end()) {
+        for (const KeyRun& run : other->second) got += run.count;
+      }
+      if (got == expected) continue;
+      report.add("live request " + std::to_string(row.first) + ", token " +
+                     std::to_string(row.second) + " of " + site.name,
+                 std::to_string(got) + " visible keys",
+                 std::to_string(expected) + ", as in " + at->second.first->name);
+      break;
+    }
+  }
+}
+
+constexpr StepRule rules[] = {
+    {.id = "step.scale_agrees",
+     .says = "every call of a layer scales by the same number",
+     .why = "a token is then decoded with other weights than it is verified with",
+     .source = "sgl-project/sglang#38754",
+     .check = scale_agrees},
+    {.id = "step.softcap_agrees",
+     .says = "every call of a layer caps its logits alike",
+     .why = "a cap on one path makes decode and verify disagree on the same token",
+     .source = "sgl-project/sglang#38754; vllm-project/vllm-metal#665",
+     .check = softcap_agrees},
+    {.id = "step.window_agrees",
+     .says = "every call of a layer sees the same number of keys, whatever its kernel counts in",
+     .why = "a key at the window's edge is attended in the prompt and gone in decode; policy where "
+            "one key is the difference",
+     .source = "sgl-project/sglang python/sglang/srt/layers/attention/aiter_backend.py",
+     .check = window_agrees},
+    {.id = "step.index_dtypes_agree",
+     .says = "all calls of one kernel pass the array that reaches its offsets in one dtype",
+     .why = "the call site with the narrow one is the one that breaks when the cache grows",
+     .source = "sgl-project/sglang#36541",
+     .severity = Severity::policy,
+     .check = length_dtypes_agree},
+    {.id = "step.paths_read_alike",
+     .says = "a step's rows see as many keys from a graph as run eagerly",
+     .why = "metadata of the two paths is built by different code, and one of them drifts",
+     .source = "sgl-project/sglang#34647; sgl-project/sglang#36915",
+     .check = paths_read_alike},
+};
+
+}  // namespace
+
+std::span<const StepRule> step_rules() { return rules; }
+
+Report check_step(std::span<const SiteCall> calls) {
+  Report report;
+  if (calls.size() < 2) return report;
+  for (const StepRule& rule : step_rules()) {
+    report.begin(rule.id, rule.severity);
+    rule.check(calls, report);
+  }
+  return report;
+}
+
+}  // namespace attest
