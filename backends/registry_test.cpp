@@ -83,8 +83,8 @@ TEST(Registry, SelectsEveryHonestBackendWithoutASelector) {
 TEST(Registry, SelectsByNamePrefixAndList) {
   EXPECT_THAT(names(select_backends("scalar.unified@cpu")), ElementsAre("scalar.unified@cpu"));
   EXPECT_THAT(names(select_backends("scalar.decode")), ElementsAre("scalar.decode@cpu"));
-  EXPECT_EQ(select_backends("scalar").size(), 4U);
-  EXPECT_EQ(select_backends("scalar.").size(), 4U);
+  EXPECT_EQ(select_backends("scalar").size(), all_signatures.size());
+  EXPECT_EQ(select_backends("scalar.").size(), all_signatures.size());
   EXPECT_THAT(names(select_backends("scalar.decode, scalar.unified,scalar.decode@cpu")),
               ElementsAre("scalar.decode@cpu", "scalar.unified@cpu"));
   EXPECT_GT(select_backends("faulty").size(), 50U);

@@ -11,6 +11,7 @@ std::int64_t window_of(const Call& call) {
   if (const auto* c = std::get_if<BatchPrefillCall>(&call)) return c->window_size[0] + 1;
   if (const auto* c = std::get_if<ExtendCall>(&call)) return c->sliding_window_size;
   if (const auto* c = std::get_if<DecodeCall>(&call)) return c->sliding_window_size;
+  if (const auto* c = std::get_if<LegacyExtendCall>(&call)) return c->sliding_window_size + 1;
   return 0;
 }
 
@@ -19,6 +20,7 @@ void set_window(Call& call, std::int64_t keys) {
   if (auto* c = std::get_if<BatchPrefillCall>(&call)) c->window_size = {keys - 1, -1};
   if (auto* c = std::get_if<ExtendCall>(&call)) c->sliding_window_size = keys;
   if (auto* c = std::get_if<DecodeCall>(&call)) c->sliding_window_size = keys;
+  if (auto* c = std::get_if<LegacyExtendCall>(&call)) c->sliding_window_size = keys - 1;
 }
 
 double& scale_of(Call& call) {
@@ -29,6 +31,11 @@ double& scale_of(Call& call) {
     if (!c->softmax_scale) c->softmax_scale = 1 / std::sqrt(static_cast<double>(c->q.size(2)));
     return *c->softmax_scale;
   }
+  if (auto* c = std::get_if<PagedRaggedCall>(&call)) return c->scale;
+  if (auto* c = std::get_if<LegacyExtendCall>(&call)) {
+    if (!c->sm_scale) c->sm_scale = 1 / std::sqrt(static_cast<double>(c->q_extend.size(2)));
+    return *c->sm_scale;
+  }
   return std::get<MlaDecodeCall>(call).sm_scale;
 }
 
@@ -37,6 +44,8 @@ double& softcap_of(Call& call) {
   if (auto* c = std::get_if<ExtendCall>(&call)) return c->logit_cap;
   if (auto* c = std::get_if<DecodeCall>(&call)) return c->logit_cap;
   if (auto* c = std::get_if<BatchPrefillCall>(&call)) return c->logits_soft_cap;
+  if (auto* c = std::get_if<PagedRaggedCall>(&call)) return c->logits_soft_cap;
+  if (auto* c = std::get_if<LegacyExtendCall>(&call)) return c->logit_cap;
   return std::get<MlaDecodeCall>(call).logit_cap;
 }
 
@@ -45,6 +54,7 @@ std::optional<TensorMeta>* sinks_of(Call& call) {
   if (auto* c = std::get_if<ExtendCall>(&call)) return &c->sinks;
   if (auto* c = std::get_if<DecodeCall>(&call)) return &c->sinks;
   if (auto* c = std::get_if<BatchPrefillCall>(&call)) return &c->sink_ptr;
+  if (auto* c = std::get_if<LegacyExtendCall>(&call)) return &c->sinks;
   return nullptr;
 }
 

@@ -170,7 +170,28 @@ TEST_P(Generators, MeetEveryFeatureOfTheSignature) {
         "padded rows", "nothing committed", "shared prefix", "narrower v"}},
       {"mla_decode",
        {"decode", "target_verify", "draft_extend_v2", "mla", "shared prefix", "padded rows",
-        "fp8_e4m3fn kv", "nothing committed", "page 1", "page 64"}}};
+        "fp8_e4m3fn kv", "nothing committed", "page 1", "page 64"}},
+      {"batch_prefill", {"extend",        "mixed",
+                         "target_verify", "draft_extend_v2",
+                         "uneven",        "window",
+                         "softcap",       "sinks",
+                         "mha",           "mqa",
+                         "gqa",           "shared prefix",
+                         "padded rows",   "nothing committed",
+                         "evicted pages", "strided pool",
+                         "narrower v",    "page 1",
+                         "page 16",       "page 64",
+                         "f16 kv"}},
+      {"paged_ragged",
+       {"decode", "draft_decode", "draft branches", "softcap", "mha", "mqa", "gqa", "shared prefix",
+        "padded rows", "nothing committed", "strided pool", "page 1", "page 16", "page 64",
+        "fp8_e4m3fn kv", "fp8_e4m3fnuz kv", "f16 kv"}},
+      {"legacy_extend",
+       {"extend",        "mixed",        "target_verify", "draft_extend_v2", "uneven",
+        "tree",          "window",       "softcap",       "sinks",           "mha",
+        "mqa",           "gqa",          "shared prefix", "padded rows",     "nothing committed",
+        "evicted pages", "strided pool", "narrower v",    "page 1",          "page 64",
+        "f16 kv"}}};
   const auto counts = shares(problems_only());
   for (const std::string& word : wanted.at(GetParam())) {
     EXPECT_GE(counts.count(word) ? counts.at(word) : 0, static_cast<int>(many) / 200) << word;

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "property_tests/every_backend.hpp"
@@ -49,11 +50,14 @@ TEST_P(Relations, HoldAsDeclared) {
   const Declaration& cell = *declared(relation(), backend());
   int applied = 0;
   EXPECT_TRUE(holds(GetParam().relation.c_str(), [&] {
-    const Case c = *any_case({.signature = backend().capabilities().signature,
-                              .capabilities = &backend().capabilities(),
-                              .max_kv = 160,
-                              .max_requests = 4});
-    const auto twin = relation().twin(c, backend());
+    std::optional<Twin> twin;
+    for (int draws = 0; !twin && draws < 3; ++draws) {  // few cases have what some relations need
+      const Case c = *any_case({.signature = backend().capabilities().signature,
+                                .capabilities = &backend().capabilities(),
+                                .max_kv = 160,
+                                .max_requests = 4});
+      twin = relation().twin(c, backend());
+    }
     if (!twin) return;
     ++applied;
     const auto difference = broken(*twin, cell.holds, backend());

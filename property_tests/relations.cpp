@@ -57,33 +57,33 @@ MaybeTwin expanded_kv_heads(const Case& c, const Backend& backend) {
   return pair_of(shared, expanded);
 }
 
+/// The arrays that the call's kernel takes in either width.
+std::vector<IntArray*> arrays_of_either_width(Call& call) {
+  if (auto* const u = std::get_if<UnifiedCall>(&call)) return {&u->seqused_k};
+  if (auto* const d = std::get_if<DecodeCall>(&call)) return {&d->req_to_token};
+  if (auto* const e = std::get_if<ExtendCall>(&call)) {
+    return {&e->req_to_token, &e->extend_seq_lens, &e->extend_start_loc};
+  }
+  if (auto* const l = std::get_if<LegacyExtendCall>(&call)) {
+    return {&l->qo_indptr, &l->kv_indptr, &l->kv_indices};
+  }
+  return {};
+}
+
 /// int64 arrays against the same in int32, where no offset needs more.
-MaybeTwin index_dtype(const Case& c, const Backend& backend) {
-  const Signature signature = backend.capabilities().signature;
+MaybeTwin index_dtype(const Case& c, const Backend&) {
   Case wide = plain(c);
   Pool& pool = wide.problem.pool;
   pool.num_pages = std::min(pool.num_pages, pool.num_pages % 1'000'000);
   if (problem_error(wide.problem) || !lowers(wide)) return std::nullopt;
   Call call = std::get<Call>(call_of(wide, make_slot_map(wide.problem)));
-  if (auto* const u = std::get_if<UnifiedCall>(&call)) u->seqused_k.meta.dtype = Dtype::int32;
-  if (auto* const d = std::get_if<DecodeCall>(&call)) d->req_to_token.meta.dtype = Dtype::int32;
-  if (auto* const e = std::get_if<ExtendCall>(&call)) {
-    for (IntArray* array : {&e->req_to_token, &e->extend_seq_lens, &e->extend_start_loc}) {
-      array->meta.dtype = Dtype::int32;
-    }
-  }
-  if (signature == Signature::mla_decode) return std::nullopt;
+  const std::vector<IntArray*> arrays = arrays_of_either_width(call);
+  if (arrays.empty()) return std::nullopt;
   Case narrow = wide;
-  narrow.call = std::move(call);
-  Call other = *narrow.call;
-  if (auto* const u = std::get_if<UnifiedCall>(&other)) u->seqused_k.meta.dtype = Dtype::int64;
-  if (auto* const d = std::get_if<DecodeCall>(&other)) d->req_to_token.meta.dtype = Dtype::int64;
-  if (auto* const e = std::get_if<ExtendCall>(&other)) {
-    for (IntArray* array : {&e->req_to_token, &e->extend_seq_lens, &e->extend_start_loc}) {
-      array->meta.dtype = Dtype::int64;
-    }
-  }
-  wide.call = std::move(other);
+  for (IntArray* array : arrays) array->meta.dtype = Dtype::int32;
+  narrow.call = call;
+  for (IntArray* array : arrays) array->meta.dtype = Dtype::int64;
+  wide.call = std::move(call);
   return pair_of(wide, narrow);
 }
 
@@ -139,7 +139,9 @@ MaybeTwin thread_count(const Case& c, const Backend&) {
 }
 
 MaybeTwin split_count(const Case& c, const Backend& backend) {
-  if (backend.capabilities().signature == Signature::extend) return std::nullopt;
+  const Signature signature = backend.capabilities().signature;
+  const bool extends = signature == Signature::extend || signature == Signature::legacy_extend;
+  if (extends || signature == Signature::batch_prefill) return std::nullopt;  // without splits
   return Twin{.left = {{c, {.kv_splits = 1}}}, .right = {{c, {.kv_splits = 3}}}};
 }
 
@@ -196,6 +198,12 @@ MaybeTwin chain_mask(const Case& c, const Backend& backend) {
     for (std::int64_t t = 0; t < request.new_tokens; ++t) request.tree_parent.push_back(t - 1);
   }
   if (!lowers(causal) || !lowers(chain)) return std::nullopt;
+  Call call = std::get<Call>(call_of(causal, make_slot_map(causal.problem)));
+  if (auto* const l = std::get_if<LegacyExtendCall>(&call)) {
+    l->custom_mask.reset();  // which a verify step passes for chains too
+    l->mask_indptr.reset();
+    causal.call = std::move(call);
+  }
   return pair_of(causal, chain);
 }
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "contracts/rules.hpp"
+#include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
 
 namespace attest {
@@ -98,6 +100,12 @@ void disturb(std::vector<std::int64_t>& numbers) {
     if (in(0, 2) == 0) number = any_number();
   }
   if (in(0, 5) == 0 && !numbers.empty()) numbers.pop_back();
+}
+
+void require_a_rule_for_other_keys(const Call& call, const Problem& p, const SlotMap& slots) {
+  const auto differs = difference(attended(p), read(call, p, slots));
+  RC_CLASSIFY(differs.has_value());
+  if (differs && !check(call, {p, slots}).rejects()) RC_FAIL(*differs);
 }
 
 void expect(bool ok) { EXPECT_TRUE(ok); }

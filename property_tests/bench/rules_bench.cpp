@@ -22,7 +22,7 @@ Problem batch_of_256(Signature signature) {
     problem.model.head_dim = 576;
     problem.model.v_head_dim = 512;
   }
-  const bool single = signature == Signature::decode;
+  const bool single = signature == Signature::decode || signature == Signature::paged_ragged;
   problem.mode = single ? Mode::decode : Mode::target_verify;
   problem.pool.page_size = signature == Signature::mla_decode ? 1 : 64;
   std::int64_t slots = 0;
