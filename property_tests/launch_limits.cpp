@@ -80,7 +80,7 @@ class Checker {
     const double most = cache_half(key) ? limits_.pool_bytes : limits_.tensor_bytes;
     if (reach(meta) > most) {
       reason_ = tensor_text(key, meta) + " reaches past " + whole(most) +
-                " bytes, the most that a launch on the host takes";
+                " bytes, the most that attest launches";
       return;
     }
     const std::int64_t dim = filled_dim(key, problem_.model);
@@ -105,7 +105,7 @@ class Checker {
     if (reason_ || count <= 1 || bytes <= limits_.tensor_bytes) return;
     reason_ = std::string(key) + " = " + std::to_string(count) + " partial results of " +
               tensor_text("the output", out) + " take more than " + whole(limits_.tensor_bytes) +
-              " bytes, the most that a launch on the host takes";
+              " bytes, the most that attest launches";
   }
 
   void work(const Call& call, const TensorMeta& q, double longest) {
@@ -119,7 +119,7 @@ class Checker {
     if (rows * static_cast<double>(size_bytes(Dtype::f32)) > 4 * limits_.tensor_bytes) {
       reason_ = std::to_string(problem_.total_new_tokens()) + " new tokens of " + whole(heads) +
                 " heads take more than " + whole(4 * limits_.tensor_bytes) +
-                " bytes of queries and results, the most that a launch on the host takes";
+                " bytes of queries and results, the most that attest launches";
       return;
     }
     double keys = 0;
@@ -131,8 +131,7 @@ class Checker {
     if (keys * heads * per_key <= limits_.multiply_adds) return;
     reason_ = whole(keys) + " visible keys of all rows together, times " + whole(heads) +
               " heads of " + whole(per_key) + " elements, are more than " +
-              whole(limits_.multiply_adds) +
-              " multiply-adds, the most that a launch on the host takes";
+              whole(limits_.multiply_adds) + " multiply-adds, the most that attest launches";
   }
 
   Reason reason() const { return reason_; }
@@ -147,7 +146,7 @@ class Checker {
       const double used = units_in_use(layout, slots_) * unit;
       if (used <= limits_.used_bytes) return;
       reason_ = tensor_text(key, meta) + " holds the batch in pages of " + whole(unit) +
-                " bytes, " + whole(used) + " together; a launch on the host takes at most " +
+                " bytes, " + whole(used) + " together; attest launches at most " +
                 whole(limits_.used_bytes);
     } catch (const std::invalid_argument& error) {
       reason_ = error.what();

@@ -10,12 +10,12 @@
 
 namespace attest {
 
-/// What one launch on the host may cost. Whoever wrote a fixture chose its sizes and strides, and a
+/// What one launch may cost. Whoever wrote a fixture chose its sizes and strides, and a
 /// page of JSON must take neither the machine's memory nor its afternoon.
 struct LaunchLimits {
   double tensor_bytes = 1LL << 30;   ///< reach of q, out, new K or V, scratch: each
   double pool_bytes = 1LL << 38;     ///< address space of K, and of V
-  double used_bytes = 1LL << 30;     ///< pages of K, and of V, that hold tokens
+  double used_bytes = 1LL << 31;     ///< pages of K, and of V, that hold tokens
   double multiply_adds = 1LL << 36;  ///< rows * heads * keys * (head_dim + v_head_dim)
 };
 

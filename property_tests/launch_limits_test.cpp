@@ -51,7 +51,7 @@ TEST(LaunchLimits, NameAQueryWhoseStrideTakesTheMachinesMemory) {
       Signature::extend, [](ExtendCall& e) { e.q_extend.strides[0] = std::int64_t{1} << 30; });
   EXPECT_EQ(refusal(c),
             "q_extend of shape [5, 4, 64] with strides [1073741824, 64, 1] reaches past "
-            "1073741824 bytes, the most that a launch on the host takes");
+            "1073741824 bytes, the most that attest launches");
 }
 
 TEST(LaunchLimits, NameATensorWhoseElementsHaveAnotherSizeThanItsData) {
@@ -87,7 +87,7 @@ TEST(LaunchLimits, NameAPoolWhosePagesInUseTakeTheMachinesMemory) {
   p.pool.k = p.pool.v = {.page = std::int64_t{1} << 32, .slot = std::int64_t{1} << 28};
   const Case c = edited<UnifiedCall>(Signature::unified, [](UnifiedCall&) {}, p);
   EXPECT_THAT(refusal(c), HasSubstr("k of shape [16, 16, 2, 64]"));
-  EXPECT_THAT(refusal(c), HasSubstr("a launch on the host takes at most 1073741824"));
+  EXPECT_THAT(refusal(c), HasSubstr("attest launches at most 2147483648"));
 }
 
 TEST(LaunchLimits, NameATensorThatTheModelHasNoDataFor) {

@@ -12,6 +12,8 @@ constexpr std::string_view context_chooses_the_splits =
     "a server's context length chooses the partitions";
 constexpr std::string_view batch_chooses_the_blocks =
     "the longest request and the batch choose the rows of a block and the splits";
+constexpr std::string_view window_chooses_the_splits =
+    "the window bounds the keys of a block, which choose the splits of a large machine";
 constexpr std::string_view tiles_follow_the_window =
     "its tiles start at the row's first key, so under a window other keys share one";
 
@@ -161,7 +163,7 @@ constexpr Declaration declarations[] = {
     {"window_of_everything", "scalar.legacy_extend"},
     {"window_of_everything", "amx.extend"},
     {"window_of_everything", "amx.decode"},
-    {"window_of_everything", "hip.unified"},
+    {"window_of_everything", "hip.unified", within_bound, window_chooses_the_splits},
     {"chain_mask", "scalar.extend"},
     {"chain_mask", "scalar.legacy_extend"},
     {"chain_mask", "amx.extend"},
