@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "backends/amx/emulation/engine.hpp"
 #include "contracts/printable.hpp"
+#include "memory/pool_memory.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/judge.hpp"
 #include "property_tests/report/console.hpp"
@@ -15,6 +17,13 @@ namespace attest {
 std::string required_engines() {
   const char* value = std::getenv("ATTEST_REQUIRE");
   return value == nullptr ? "" : value;
+}
+
+void check_environment() {
+  large_pool_wanted();
+  if (const char* const amx = std::getenv("ATTEST_AMX"); amx != nullptr && *amx != 0) {
+    static_cast<void>(amx::choose(amx));
+  }
 }
 
 std::string program_of(const char* argv0) {

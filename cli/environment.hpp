@@ -7,6 +7,10 @@ namespace attest {
 /// Value of ATTEST_REQUIRE, or empty.
 std::string required_engines();
 
+/// Refuses words of ATTEST_KV_MEMORY and ATTEST_AMX that say nothing, before a kernel is blamed for
+/// them or nobody reads them. \throws std::invalid_argument
+void check_environment();
+
 /// The shell words that start this program again from the current directory: as it was called, with
 /// the ATTEST_AMX it was given.
 std::string program_of(const char* argv0);

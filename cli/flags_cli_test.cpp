@@ -134,6 +134,25 @@ TEST(Flags, OfMemoryThatHoldsNoCellExitThreeAndSayWhatItTakes) {
   EXPECT_TRUE(has(run.out, "dense cells left out, the largest takes ")) << run.out;
 }
 
+TEST(Flags, NameAProfileInTheFirstLineAndCasesWhereSomeAreChosen) {
+  const auto first_line = [](std::vector<std::string> more) {
+    std::vector<std::string> run{"run", "--profile", "large-kv", "--backend", "scalar.mla_decode"};
+    run.insert(run.end(), more.begin(), more.end());
+    const std::string out = attest_cli(run).out;
+    return out.substr(0, out.find('\n'));
+  };
+  EXPECT_EQ(first_line({}), "attest run  profile large-kv  shard 1/1  rules report");
+  EXPECT_EQ(first_line({"--cases", "2"}),
+            "attest run  profile large-kv  cases [0, 2)  shard 1/1  rules report");
+}
+
+TEST(Flags, SayThatAMistakeBetweenTwoStepsIsAFixtures) {
+  const Finished run = attest_cli({"run", "--fault", "lengths_of_the_captured_step"});
+  EXPECT_EQ(run.code, 64) << run.out;
+  EXPECT_TRUE(has(run.err, "lengths_of_the_captured_step is a mistake between two steps"))
+      << run.err;
+}
+
 TEST(Flags, AndAWordOfTheEnvironmentThatSaysNothingBlameNoKernel) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"run", "--cases", "1"},
@@ -141,6 +160,9 @@ TEST(Flags, AndAWordOfTheEnvironmentThatSaysNothingBlameNoKernel) {
     const Finished run = attest_cli(arguments, {{"ATTEST_KV_MEMORY", "LAZY"}});
     EXPECT_EQ(run.code, 64) << run.out << run.err;
     EXPECT_TRUE(has(run.err, "ATTEST_KV_MEMORY=LAZY is none of lazy, eager, dense")) << run.err;
+    const Finished amx = attest_cli(arguments, {{"ATTEST_AMX", "fast"}});
+    EXPECT_EQ(amx.code, 64) << amx.out << amx.err;
+    EXPECT_TRUE(has(amx.err, "ATTEST_AMX=fast: must be native, patch, trap or off")) << amx.err;
   }
 }
 

@@ -16,7 +16,6 @@
 #include "contracts/printable.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
-#include "memory/pool_memory.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/replay_text.hpp"
 #include "property_tests/report/atomic_file.hpp"
@@ -65,7 +64,7 @@ void print_file(std::span<const CaseResult> results, bool in_full, const Console
 Ending replay(Options& options) {
   print_in_flight_on_fatal_signals();
   report_killed_runs();
-  large_pool_wanted();  // throws where ATTEST_KV_MEMORY says nothing, before a kernel is blamed
+  check_environment();
   if (!options.rules.empty()) options.plan.rules = rules_modes().at(options.rules);
   options.plan.stop = &interrupted();
   const Console err = Console::of(STDERR_FILENO, "standard error");

@@ -15,7 +15,6 @@
 #include "cli/interrupt.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
-#include "memory/pool_memory.hpp"
 #include "property_tests/case_stream.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/lattice_screen.hpp"
@@ -25,6 +24,7 @@
 #include "property_tests/required_engines.hpp"
 #include "property_tests/run_devices.hpp"
 #include "property_tests/run_screen.hpp"
+#include "property_tests/step_faults.hpp"
 
 namespace attest {
 namespace {
@@ -69,10 +69,15 @@ void finish_plan(Options& options) {
     plan.memory = bytes_from_text(options.memory).value_or(0);  // add_run has refused what is none
     ::setenv("ATTEST_KV_MEMORY", "dense", 1);                   // of workers too
   }
-  large_pool_wanted();  // throws where ATTEST_KV_MEMORY says nothing, before a kernel is blamed
+  check_environment();
   plan.stop = &interrupted();
   if (!plan.fault.empty() && find_metadata_fault(plan.fault) == nullptr) {
-    throw std::invalid_argument(unknown_subject(plan.fault));
+    throw std::invalid_argument(
+        find_step_fault(plan.fault)
+            ? plan.fault +
+                  " is a mistake between two steps, and a generated case has one: it is a "
+                  "fixture's (attest replay)"
+            : unknown_subject(plan.fault));
   }
   if (!options.recipe.empty()) plan.recipe = recipe_from_name(options.recipe);
   plan.all_devices = options.device == "all";
@@ -129,9 +134,15 @@ int caught_code(const RunSummary& summary, const Console& out) {
 
 std::string opening(const Options& options) {
   const RunPlan& plan = options.plan;
-  return "attest run  seed " + std::to_string(plan.seed) + "  cases [" +
-         std::to_string(plan.first) + ", " + std::to_string(plan.first + plan.count) + ")  shard " +
-         options.shard + "  rules " + options.rules + "\n";
+  const std::string range =
+      std::to_string(plan.first) + ", " + std::to_string(plan.first + plan.count) + ")";
+  const bool whole_profile =
+      plan.profile != Profile::generated && !options.cases && !options.one_case;
+  return "attest run  " +
+         (plan.profile == Profile::generated ? "seed " + std::to_string(plan.seed)
+                                             : "profile " + options.profile) +
+         (whole_profile ? "" : "  cases [" + range) + "  shard " + options.shard + "  rules " +
+         options.rules + "\n";
 }
 
 void write_junit(const Options& options, JunitCollector& collector, const RunSummary& summary) {

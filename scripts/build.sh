@@ -4,6 +4,7 @@
 # Usage: scripts/build.sh PRESET [ninja target ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+case ${1:-} in --help) sed -n 2,4p "$0" | cut -c 3-; exit 0 ;; esac
 [ $# -ge 1 ] || { sed -n 2,4p "$0" | cut -c 3- >&2; exit 64; }
 preset=$1
 shift

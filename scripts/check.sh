@@ -6,7 +6,9 @@ cd "$(dirname "$0")/.."
 cases=100
 while [ $# -gt 0 ]; do
   case "$1" in
-    --cases) cases=${2:?--cases needs a number}; shift 2 ;;
+    --cases)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "check.sh: --cases ${2:-}: a number from 1 is needed (see --help)" >&2; exit 64; }
+      cases=$2; shift 2 ;;
     --help) sed -n 2,3p "$0" | cut -c 3-; exit 0 ;;
     *) echo "check.sh: unknown argument '$1' (see --help)" >&2; exit 64 ;;
   esac

@@ -3,6 +3,7 @@
 # PRESET: dev (default), ci, clang, asan, tsan, rocm, cuda, xeon, nightly
 set -euo pipefail
 cd "$(dirname "$0")/.."
+case ${1:-} in --help) sed -n 2,3p "$0" | cut -c 3-; exit 0 ;; esac
 preset=dev
 if [ $# -gt 0 ] && [[ $1 != -* ]]; then
   preset=$1
