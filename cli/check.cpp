@@ -1,10 +1,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
+#include "contracts/printable.hpp"
 #include "contracts/verdict.hpp"
 #include "property_tests/check_calls.hpp"
 #include "property_tests/check_groups.hpp"
@@ -12,6 +14,7 @@
 #include "property_tests/check_text.hpp"
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/junit.hpp"
+#include "property_tests/report/numbers.hpp"
 #include "property_tests/report/record.hpp"
 #include "property_tests/spec_differences.hpp"
 
@@ -34,85 +37,160 @@ std::optional<std::filesystem::file_time_type> since_of(const Options& options) 
   return std::filesystem::file_time_type::clock::now() - *age;
 }
 
+/// What became of the reading.
+struct Reading {
+  std::int64_t calls = 0, unread = 0;
+  bool stopped = false;
+  std::exception_ptr broken;  ///< the machine's error that ended it
+
+  bool early() const { return stopped || broken != nullptr; }
+  /// `judged`: the exit code of what was read.
+  int code(int judged) const {
+    if (stopped || interrupted()) return exit_interrupted;
+    return unread > 0 ? exit_bad_input : judged;
+  }
+};
+
+/// Hands every call to `each` and what cannot be read to `unread` and to standard error. Whatever
+/// ends the reading, what was judged is told before anything is thrown.
+Reading read_source(
+    const Options& options, const std::function<void(const CapturedCall&)>& each,
+    const UnreadSink& unread = [](const UnreadInput&) {}) {
+  const Console err = Console::of(STDERR_FILENO, "standard error");
+  Reading reading;
+  const auto stop_if_asked = [] {
+    if (interrupted()) throw Stop{};
+  };
+  try {
+    read_calls(
+        options.source,
+        [&](const CapturedCall& call) {
+          stop_if_asked();
+          each(call);
+          ++reading.calls;
+        },
+        since_of(options),
+        [&](const UnreadInput& input) {
+          stop_if_asked();  // a signal ends standard input in the middle
+          ++reading.unread;
+          if (options.limit == 0 || reading.unread <= options.limit) {
+            err.print("attest: " + printable(place_of(input) + ": " + input.reason) + "\n");
+          }
+          unread(input);
+        });
+  } catch (const Stop&) {
+    reading.stopped = true;
+  } catch (const OutputClosed&) {
+    throw;
+  } catch (...) {
+    reading.broken = std::current_exception();
+    err.print("attest: ended after " + counted(reading.calls, "call") + "\n");
+  }
+  if (options.limit > 0 && reading.unread > options.limit) {
+    err.print("attest: ... and " + counted(reading.unread - options.limit, "more place") +
+              " that could not be read\n");
+  }
+  return reading;
+}
+
+std::string reading_text(const Reading& reading) {
+  std::string text;
+  if (reading.unread > 0) text += counted(reading.unread, "place") + " could not be read.\n";
+  return reading.early() ? text + "Ended early.\n" : text;
+}
+
+/// The end of a command that printed its sums.
+Ending ended(const Reading& reading, int judged) {
+  if (reading.broken) std::rethrow_exception(reading.broken);
+  return {reading.code(judged)};
+}
+
 /// Every call beside what its signature's lowering builds for the same step.
 Ending compare_source(const Options& options) {
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   SpecSummary summary;
-  read_calls(
-      options.source,
-      [&](const CapturedCall& call) {
-        const SpecComparison comparison = compare_with_spec(call);
-        summary.add(comparison);
-        out.print(spec_text(comparison));
-      },
-      since_of(options));
-  out.print("\n" + summary.text());
-  return {summary.exit_code()};
+  const Reading reading = read_source(options, [&](const CapturedCall& call) {
+    const SpecComparison comparison = compare_with_spec(call);
+    summary.add(comparison);
+    out.print(spec_text(comparison));
+  });
+  out.print("\n" + summary.text() + reading_text(reading));
+  return ended(reading, summary.exit_code());
 }
 
 /// The calls of each layer beside one another.
 Ending check_layers(const Options& options) {
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   CallsByLayer calls;
-  read_calls(options.source, [&](const CapturedCall& call) { calls.add(call); }, since_of(options));
+  const Reading reading = read_source(options, [&](const CapturedCall& call) { calls.add(call); });
   const std::vector<CheckedStep> steps = calls.check();
-  out.print(steps_text(steps, calls.left_out()));
-  return {steps_exit_code(steps)};
+  out.print(steps_text(steps, calls.left_out()) + reading_text(reading));
+  return ended(reading, steps_exit_code(steps));
 }
 
-Ending check_source(const Options& options) {
-  const Console err = Console::of(STDERR_FILENO, "standard error");
-  const Console out = Console::of(STDOUT_FILENO, "standard output");
-  CheckSummary summary;
-  CallGroups groups;
-  JunitReport junit;
-  std::int64_t shown = 0;
-  std::int64_t not_shown = 0;
-  bool stopped = false;
-  const auto judge = [&](const CapturedCall& call) {
-    if (interrupted()) throw Stop{};
+/// Prints and sums up what the rules say.
+class CheckReport {
+ public:
+  explicit CheckReport(const Options& options) : options_(options) {}
+
+  void add(const CapturedCall& call) {
     const CheckedCall checked = check_call(call);
-    summary.add(checked);
-    if (!options.junit.empty()) junit.add(as_case_result(checked, options.labels));
-    if (options.json) {
-      out.print(checked_call_json(checked) + "\n");
-      return;
-    }
+    summary_.add(checked);
+    if (!options_.junit.empty()) junit_.add(as_case_result(checked, options_.labels));
+    if (options_.json) return out_.print(checked_call_json(checked) + "\n");
     // Of a labelled set the surprises are of interest.
-    if (options.labels && checked.comparison.outcome != LabelOutcome::disagree) return;
-    if (options.group) {
-      groups.add(checked);
-      return;
-    }
-    const std::string text = checked_call_text(checked, out);
+    if (options_.labels && checked.comparison.outcome != LabelOutcome::disagree) return;
+    if (options_.group) return groups_.add(checked);
+    const std::string text = checked_call_text(checked, out_);
     if (text.empty()) return;
-    if (options.limit > 0 && shown == options.limit) {
-      ++not_shown;
-      return;
-    }
-    ++shown;
-    out.print(text);
-  };
-  try {
-    read_calls(options.source, judge, since_of(options));
-  } catch (const Stop&) {
-    stopped = true;
+    if (options_.limit > 0 && shown_++ >= options_.limit) return;
+    out_.print(text);
   }
-  // A signal that ends the reading of standard input throws nothing.
-  int code = stopped || interrupted() ? exit_interrupted : check_exit_code(summary, options.labels);
-  // Nothing new is no mistake of whoever asks every hour.
-  if (code == exit_usage && !options.since.empty()) code = exit_code(Verdict::unsupported);
-  if (options.json) {
-    out.print(check_summary_json(summary, code) + "\n");
-  } else {
-    out.print(groups.text(out));
-    if (not_shown > 0) {
-      out.print("... and " + std::to_string(not_shown) + " more (--limit 0 shows all)\n");
-    }
-    out.print("\n" + check_summary_text(summary, options.labels, out));
+
+  void add(const UnreadInput& unread) {
+    ++summary_.unread;
+    if (!options_.junit.empty()) junit_.add_unread(place_of(unread), unread.reason);
+    if (options_.json) out_.print(unread_json(unread) + "\n");
   }
-  if (!options.junit.empty()) write_atomically(options.junit, junit.xml(build_properties()));
-  return {code};
+
+  Ending end(const Reading& reading) {
+    summary_.early = reading.early();
+    int code = reading.code(check_exit_code(summary_, options_.labels));
+    // Nothing new is no mistake of whoever asks every hour.
+    if (code == exit_usage && !options_.since.empty()) code = exit_code(Verdict::unsupported);
+    if (!options_.json) {
+      print_sums();
+    } else if (!reading.broken) {
+      out_.print(check_summary_json(summary_, code) + "\n");
+    }
+    if (!options_.junit.empty()) write_atomically(options_.junit, junit_.xml(build_properties()));
+    return ended(reading, code);
+  }
+
+ private:
+  void print_sums() const {
+    out_.print(groups_.text(out_));
+    if (options_.limit > 0 && shown_ > options_.limit) {
+      out_.print("... and " + std::to_string(shown_ - options_.limit) +
+                 " more (--limit 0 shows all)\n");
+    }
+    out_.print("\n" + check_summary_text(summary_, options_.labels, out_));
+  }
+
+  const Options& options_;
+  const Console out_ = Console::of(STDOUT_FILENO, "standard output");
+  CheckSummary summary_;
+  CallGroups groups_;
+  JunitReport junit_;
+  std::int64_t shown_ = 0;
+};
+
+Ending check_source(const Options& options) {
+  CheckReport report(options);
+  const Reading reading = read_source(
+      options, [&](const CapturedCall& call) { report.add(call); },
+      [&](const UnreadInput& unread) { report.add(unread); });
+  return report.end(reading);
 }
 
 }  // namespace

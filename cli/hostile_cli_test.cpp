@@ -128,6 +128,92 @@ TEST_F(HostileCli, LinksThatLeadNowhereAreNamedAndTheOthersJudged) {
   EXPECT_EQ(attest_cli({"replay", (folder / "a_loop.json").string()}).code, 65);
 }
 
+std::string captured_line(const std::string& id) {
+  std::ifstream file(corpus / "captured" / "sglang_calls.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    if (Json::parse(line)["id"] == id) return line + "\n";
+  }
+  ADD_FAILURE() << id;
+  return "";
+}
+
+/// A folder of what a recorder and a hostile neighbour may leave: five places that cannot be read,
+/// among them two wrong calls and a right one.
+void fill_with_bad_neighbours(const fs::path& folder) {
+  const std::string wrong = captured_line("sglang-0001");
+  std::ofstream(folder / "a.jsonl") << wrong.substr(0, wrong.size() / 2) << "\n" << wrong;
+  fs::create_symlink("b_loop.json", folder / "b_loop.json");
+  fs::create_symlink("absent", folder / "c_dangling.json");
+  ASSERT_EQ(::mkfifo((folder / "d_fifo.jsonl").c_str(), 0600), 0);
+  fs::create_directory_symlink(".", folder / "e_folder.json");
+  std::ofstream(folder / "z.jsonl") << wrong;
+}
+
+TEST_F(HostileCli, CheckNamesWhatItCannotReadAndJudgesTheRest) {
+  fill_with_bad_neighbours(folder);
+  const Finished check = attest_cli({"check", folder.string()});
+  EXPECT_EQ(check.code, 65) << check.out << check.err;
+  EXPECT_TRUE(has(check.err, "a.jsonl:1: line 1, ")) << check.err;
+  EXPECT_TRUE(has(check.err, "b_loop.json: cannot be read: Too many levels")) << check.err;
+  EXPECT_TRUE(has(check.err, "c_dangling.json: a link to a file that is not there")) << check.err;
+  EXPECT_TRUE(has(check.err, "d_fifo.jsonl: is not a regular file")) << check.err;
+  EXPECT_TRUE(has(check.err, "e_folder.json: is a directory")) << check.err;
+  EXPECT_TRUE(has(check.out, "2 calls: 2 judged")) << check.out;
+  EXPECT_TRUE(has(check.out, ", 5 places could not be read.\n")) << check.out;
+  for (const char* const other : {"--against-spec", "--steps"}) {
+    const Finished run = attest_cli({"check", folder.string(), other});
+    EXPECT_EQ(run.code, 65) << run.out;
+    EXPECT_TRUE(has(run.out, "\n5 places could not be read.\n")) << run.out;
+  }
+  EXPECT_EQ(attest_cli({"check", (folder / "b_loop.json").string()}).code, 65);
+  EXPECT_EQ(attest_cli({"check", (folder / "d_fifo.jsonl").string()}).code, 65);
+}
+
+TEST_F(HostileCli, CheckTellsOfTheUnreadInJsonAndJunit) {
+  fill_with_bad_neighbours(folder);
+  const fs::path junit = folder / "report.xml";
+  const Finished check =
+      attest_cli({"check", folder.string(), "--json", "--junit", junit.string(), "--limit", "2"});
+  std::istringstream stream(check.out);
+  std::vector<Json> unread;
+  Json last;
+  for (std::string line; std::getline(stream, line);) {
+    last = Json::parse(line);
+    if (last["kind"] == "unread") unread.push_back(last);
+  }
+  ASSERT_EQ(unread.size(), 5U) << check.out;
+  EXPECT_EQ(unread[0]["file"], (folder / "a.jsonl").string());
+  EXPECT_EQ(unread[0]["line"], 1);
+  EXPECT_EQ(last["unread"], 5);
+  EXPECT_EQ(last["exit"], 65);
+  EXPECT_TRUE(has(check.err, "... and 3 more places that could not be read")) << check.err;
+  const std::string xml = text_of(junit);
+  EXPECT_TRUE(has(xml, "<testsuite name=\"input\" tests=\"5\" failures=\"0\" errors=\"5\"")) << xml;
+  EXPECT_TRUE(has(xml, "d_fifo.jsonl\">\n      <error type=\"unread\" message=\"is not")) << xml;
+}
+
+TEST_F(HostileCli, CheckReadsAPipeThatSomebodyHoldsOpen) {
+  const std::string path = save("calls.jsonl", captured_line("sglang-0001"));
+  const Finished check =
+      Subprocess({"/bin/bash", "-c", std::string(ATTEST_BINARY) + " check <(cat " + path + ")"})
+          .finish();
+  EXPECT_TRUE(has(check.out, "1 call: 1 judged")) << check.out << check.err;
+}
+
+TEST_F(HostileCli, CheckThatRunsOutOfMemoryTellsWhatItJudgedAndExitsSeventy) {
+  Json large = Json::parse(captured_line("sglang-0001"));
+  large["notes"] = std::vector<std::string>(200, std::string(60'000, 'x'));
+  const std::string path = save("calls.jsonl", captured_line("sglang-0001") + large.dump() + "\n");
+  const Finished check = Subprocess({"/bin/sh", "-c",
+                                     "ulimit -v 30000; exec " + std::string(ATTEST_BINARY) +
+                                         " check " + path + " --junit " + path + ".xml"})
+                             .finish();
+  EXPECT_EQ(check.code, 70) << check.out << check.err;
+  EXPECT_TRUE(has(check.out, "1 call: 1 judged")) << check.out;
+  EXPECT_TRUE(has(check.err, "attest: ended after 1 call\nattest: out of memory")) << check.err;
+  EXPECT_TRUE(has(text_of(path + ".xml"), "sglang-0001")) << check.err;
+}
+
 TEST_F(HostileCli, TextOfAFixtureCannotCommandTheTerminal) {
   Json json = Json::parse(text_of(corpus / "accept" / "decode.gqa.json"));
   json["story"] = "\x1b[2Jgone\nscalar.decode@cpu: all as expected.";

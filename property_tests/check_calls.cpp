@@ -59,11 +59,11 @@ CheckedCall check_call(const CapturedCall& captured) {
 }
 
 void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each,
-                std::optional<std::filesystem::file_time_type> since) {
+                std::optional<std::filesystem::file_time_type> since, const UnreadSink& unread) {
   if (source == "-") {
-    read_captured(std::cin, "standard input", each);
+    read_captured(std::cin, "standard input", each, unread);
   } else {
-    read_captured(std::filesystem::path(source), each, since);
+    read_captured(std::filesystem::path(source), each, since, unread);
   }
 }
 
@@ -135,6 +135,7 @@ CheckSummary::Kernel CheckSummary::total() const {
 
 int check_exit_code(const CheckSummary& summary, bool expect_labels) {
   const CheckSummary::Kernel total = summary.total();
+  if (summary.unread > 0) return exit_bad_input;
   if (total.calls == 0) return exit_usage;
   if (total.ok + total.wrong == 0) return exit_code(Verdict::unsupported);
   if (expect_labels) {

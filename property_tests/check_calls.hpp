@@ -40,9 +40,9 @@ struct CheckedCall {
 CheckedCall check_call(const CapturedCall& captured);
 
 /// Reads "-" (standard input), a file or a directory; of that, with `since`, the files written
-/// then or later. \throws FixtureError, std::filesystem::filesystem_error
+/// then or later. What cannot be read goes to `unread`. \throws ResourceError
 void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each,
-                std::optional<std::filesystem::file_time_type> since = std::nullopt);
+                std::optional<std::filesystem::file_time_type> since, const UnreadSink& unread);
 
 /// "90s", "30m", "2h", "7d"; nothing where the text is none of these.
 std::optional<std::chrono::seconds> age_from_text(std::string_view text);
@@ -62,6 +62,8 @@ struct CheckSummary {
   std::int64_t agreeing = 0;
   std::vector<CheckedCall> differing;
   std::vector<CheckedCall> doubtful;  ///< labelled only "unsure" or "perf"
+  std::int64_t unread = 0;            ///< lines and files that are no calls
+  bool early = false;                 ///< something ended the reading before its end
 
   void add(const CheckedCall& call);
   Kernel total() const;
@@ -70,8 +72,8 @@ struct CheckSummary {
 /// Threads that a rule's source names, as "owner/repository#number".
 std::vector<std::string> threads_in(std::string_view source);
 
-/// 64 when nothing was read; with labels: 0 when all agree, else 7; without: 2 when a call is
-/// wrong, 3 when none could be judged, else 0.
+/// 65 when something could not be read, else 64 when there was nothing to read; with labels: 0 when
+/// all agree, else 7; without: 2 when a call is wrong, 3 when none could be judged, else 0.
 int check_exit_code(const CheckSummary& summary, bool expect_labels);
 
 }  // namespace attest

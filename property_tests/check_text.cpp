@@ -151,6 +151,8 @@ std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
           " judged, " + std::to_string(total.wrong) + " wrong, " +
           std::to_string(total.not_recorded) + " without recorded values, " +
           std::to_string(total.unsupported) + " unsupported";
+  if (summary.unread > 0) text += ", " + counted(summary.unread, "place") + " could not be read";
+  if (summary.early) text += ", ended early";
   if (!expect_labels) return text + ".\n";
   const std::string agree = "; " + std::to_string(summary.agreeing) + " agree with their label, ";
   const auto differ = static_cast<std::int64_t>(summary.differing.size());
@@ -210,6 +212,13 @@ std::string checked_call_json(const CheckedCall& call) {
   return dumped(json);
 }
 
+std::string unread_json(const UnreadInput& unread) {
+  return dumped({{"kind", "unread"},
+                 {"file", unread.file},
+                 {"line", unread.line},
+                 {"reason", unread.reason}});
+}
+
 std::string check_summary_json(const CheckSummary& summary, int exit_code) {
   const CheckSummary::Kernel total = summary.total();
   Json json = {{"kind", "summary"},
@@ -222,6 +231,7 @@ std::string check_summary_json(const CheckSummary& summary, int exit_code) {
                {"agreeing", summary.agreeing},
                {"not_recorded", total.not_recorded},
                {"unsupported", total.unsupported},
+               {"unread", summary.unread},
                {"labels_differing", summary.differing.size()},
                {"wrong_by_rule", summary.wrong_by_rule},
                {"found_by_rule", summary.found_by_rule},

@@ -20,8 +20,10 @@ std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
 /// The call as one JUnit case of its kernel. With labels, only a differing one is a failure.
 CaseResult as_case_result(const CheckedCall& call, bool expect_labels);
 
-/// Lines of the check record (docs/cli.md): {"kind": "call"} and {"kind": "summary"}.
+/// Lines of the check record (docs/cli.md): {"kind": "call"}, {"kind": "unread"} and
+/// {"kind": "summary"}.
 std::string checked_call_json(const CheckedCall& call);
+std::string unread_json(const UnreadInput& unread);
 std::string check_summary_json(const CheckSummary& summary, int exit_code);
 
 }  // namespace attest

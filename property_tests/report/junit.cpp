@@ -130,6 +130,15 @@ void JunitReport::add_unavailable(const std::string& backend, const std::string&
   add(result);
 }
 
+void JunitReport::add_unread(const std::string& place, const std::string& reason) {
+  Suite& in = suite("input");
+  ++in.tests;
+  ++in.errors;
+  in.cases += "    <testcase" + attribute("classname", in.name) + attribute("name", place) +
+              ">\n      <error" + attribute("type", "unread") + attribute("message", reason) +
+              "/>\n    </testcase>\n";
+}
+
 std::string JunitReport::xml(const std::map<std::string, std::string>& properties) const {
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"attest\">\n";
   for (const Suite& suite : suites_) {

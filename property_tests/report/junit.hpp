@@ -19,6 +19,8 @@ class JunitReport {
   void add(const CaseResult& result);
   /// A backend that could not run at all.
   void add_unavailable(const std::string& backend, const std::string& reason);
+  /// Something that was to be judged and could not be read.
+  void add_unread(const std::string& place, const std::string& reason);
 
   std::string xml(const std::map<std::string, std::string>& properties) const;
 
