@@ -135,6 +135,7 @@ void check_strides(const Problem& p, const KvStrides& s, const std::string& at, 
   check.range(at + ".page", s.page, 0, max_pool_bytes);
   check.range(at + ".slot", s.slot, 0, max_pool_bytes / p.pool.page_size);
   check.range(at + ".head", s.head, 0, max_pool_bytes / p.model.num_kv_heads);
+  check.range(at + ".base", s.base, 0, max_pool_bytes);
   if (check.failed()) return;
   const std::int64_t slot = s.slot ? s.slot : p.model.num_kv_heads * dim;
   std::int64_t page = s.page;

@@ -65,12 +65,16 @@ struct Request {
   bool operator==(const Request&) const = default;
 };
 
-/// Element strides of one K or V pool. Zero means dense: head_stride = head_dim, slot_stride =
-/// num_kv_heads * head_dim, page_stride = page_size * slot_stride.
+/// Element strides and place of one K or V pool. A zero stride means dense: head_stride = head_dim,
+/// slot_stride = num_kv_heads * head_dim, page_stride = page_size * slot_stride.
 struct KvStrides {
   std::int64_t page = 0;
   std::int64_t slot = 0;
   std::int64_t head = 0;
+  /// Where slot 0 begins: the label of a storage, and the element of it. Empty = unknown, and the
+  /// element means nothing.
+  std::string storage = {};
+  std::int64_t base = 0;
   bool operator==(const KvStrides&) const = default;
 };
 

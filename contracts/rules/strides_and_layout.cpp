@@ -165,9 +165,19 @@ void q_is_contiguous(const MlaDecodeCall& call, const Truth&, Report& report) {
   }
 }
 
+std::string place_text(const std::string& storage, std::int64_t element) {
+  return "element " + std::to_string(element) + " of storage " + storage;
+}
+
 void expect_pool(std::string_view name, const TensorMeta& view, const Problem& problem,
                  const KvStrides& strides, std::int64_t dim, Report& report) {
-  if (addresses_pool(view, problem, strides, dim)) return;
+  if (addresses_pool(view, problem, strides, dim)) {
+    const bool known = !strides.storage.empty() && !view.storage.empty();
+    if (!known || (view.storage == strides.storage && view.storage_offset == strides.base)) return;
+    report.add(std::string(name), place_text(view.storage, view.storage_offset),
+               place_text(strides.storage, strides.base) + ", where the layer's pool begins");
+    return;
+  }
   report.add(std::string(name) + ".strides", strides_text(view) + " for " + shape_text(view),
              strides_text(paged_view(problem, strides, dim)) + " for pages of " +
                  std::to_string(problem.pool.page_size));
@@ -267,8 +277,9 @@ constexpr Rule rules[] = {
      .source = "ROCm/aiter aiter/mla.py: mla_decode_fwd",
      .mla_decode = q_is_contiguous},
     {.id = "layout.cache_is_the_pool",
-     .says = "the strides of k and v address the slots of the layer's pool",
-     .why = "a view of another page size or of interleaved storage reads other tokens' bytes",
+     .says = "k and v begin where the layer's pool does, and their strides address its slots",
+     .why = "a view of another page size, of interleaved storage or of another layer reads other "
+            "tokens' bytes",
      .source = "ROCm/aiter#3498; sgl-project/sglang#25556",
      .unified = cache_is_the_pool,
      .mla_decode = cache_is_the_pool,

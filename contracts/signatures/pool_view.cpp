@@ -21,14 +21,15 @@ TensorMeta paged_view(const Problem& problem, const KvStrides& strides, std::int
   const Pool& pool = problem.pool;
   const std::int64_t heads = problem.model.num_kv_heads;
   const KvStrides s = dense_where_zero(strides, pool.page_size, heads, dim);
+  const std::int64_t base = s.storage.empty() ? 0 : s.base;
   const std::int64_t last =
       (pool.num_pages - 1) * s.page + (pool.page_size - 1) * s.slot + (heads - 1) * s.head + dim;
   return {.dtype = problem.model.kv_dtype,
           .shape = {pool.num_pages, pool.page_size, heads, dim},
           .strides = {s.page, s.slot, s.head, 1},
-          .storage_offset = 0,
-          .storage_bytes = last * bytes(problem.model),
-          .storage = {}};
+          .storage_offset = base,
+          .storage_bytes = (base + last) * bytes(problem.model),
+          .storage = s.storage};
 }
 
 TensorMeta slot_view(const Problem& problem, const KvStrides& strides, std::int64_t dim) {

@@ -13,7 +13,7 @@ KvStrides dense_where_zero(KvStrides strides, std::int64_t page_size, std::int64
                            std::int64_t dim);
 
 /// The K or V pool of a Problem as a (num_pages, page_size, num_kv_heads, dim) tensor. Its storage
-/// ends with its last element.
+/// is the one the Problem names, and ends with its last element.
 TensorMeta paged_view(const Problem& problem, const KvStrides& strides, std::int64_t dim);
 
 /// The same pool as one token a page: (slots, 1, num_kv_heads, dim).

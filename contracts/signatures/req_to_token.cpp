@@ -72,7 +72,7 @@ TensorMeta as_slots(TensorMeta pages, std::string label) {
   const std::int64_t slot_stride = pages.shape[1] == 1 ? pages.strides[0] : pages.strides[1];
   pages.shape = {pages.shape[0] * pages.shape[1], pages.shape[2], pages.shape[3]};
   pages.strides = {slot_stride, pages.strides[2], 1};
-  pages.storage = std::move(label);
+  if (pages.storage.empty()) pages.storage = std::move(label);
   return pages;
 }
 

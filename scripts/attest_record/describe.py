@@ -2,6 +2,7 @@
 
 import array
 import hashlib
+from typing import NamedTuple
 
 # Arrays of more entries than this are not recorded, and rules that need them say so.
 MAX_VALUES = 262_144
@@ -55,6 +56,17 @@ def _flat(values):
     return values
 
 
+class PoolView(NamedTuple):
+    """A layer's K or V pool inside a larger tensor: `index` of its dimension `dim`, which goes, then
+    heads and tokens swapped where heads come first. Shape afterwards: (pages, page, heads, dim) or
+    (slots, heads, dim). No data is touched."""
+
+    tensor: object
+    dim: int = -1  # none
+    index: int = 0
+    heads_first: bool = False
+
+
 class Describer:
     """Describes the tensors of one call; equal storages get equal labels."""
 
@@ -75,6 +87,17 @@ class Describer:
             "storage_bytes": size,
             "mem": label,
         }
+
+    def pool(self, view):
+        described = self.layout(view.tensor)
+        if view.dim >= 0:
+            described["shape"].pop(view.dim)
+            described["storage_offset"] += view.index * described["strides"].pop(view.dim)
+        if view.heads_first:
+            for name in ("shape", "strides"):
+                extents = described[name]
+                extents[1], extents[2] = extents[2], extents[1]
+        return described
 
     def tensor(self, tensor, with_values=False):
         """`with_values`: an integer array that is metadata. A float of one element keeps it too:

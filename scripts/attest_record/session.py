@@ -179,14 +179,19 @@ class Session:
         if names is None or names[0] is not kernel:
             self._names[kernel_name] = names = (kernel, parameter_names(kernel))
         bound = bind(kernel_name, args, kwargs, names[1])
-        arguments, notes = record_arguments(kernel_name, bound, describe.Describer())
+        describer = describe.Describer()
+        arguments, notes = record_arguments(kernel_name, bound, describer)
         record = {"id": "", "kernel": kernel_name, "path": "eager", "args": arguments}
         site = step.site if step else "unknown"
         if step is None:
             notes.append("no truth: the kernel was called outside a forward method that is watched")
         else:
             try:
-                record["mode"], record["truth"] = step.truth_of()
+                record["mode"], truth = step.truth_of()
+                record["truth"] = {
+                    name: describer.pool(value) if isinstance(value, describe.PoolView) else value
+                    for name, value in truth.items()
+                }
             except NoTruth as reason:
                 notes.append(f"no truth: {reason}")
         record["id"] = f"{site}/{kernel_name}/{record.get('mode', 'unknown')}"

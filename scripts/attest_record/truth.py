@@ -223,7 +223,27 @@ def _slots(backend, layer, batch, rows):
         ]
         pool = getattr(pool, "swa_kv_pool", pool)
     result["pool_tokens"] = int(pool.size)
+    if "swa_slot_runs" not in result:  # a pool of its own numbers its layers itself
+        result.update(_pools(pool, layer))
     return result
+
+
+def _pools(pool, layer):
+    """The layer's own K and V pools, (slots, heads, dim) each; an MLA layer has one. Their lists are
+    read, not the getters, which wait for transfers. Nothing where they are kept otherwise."""
+    index = int(getattr(layer, "layer_id", 0)) - int(getattr(pool, "start_layer", None) or 0)
+    found = {}
+    for name, attribute in (
+        ("k_pool", "k_buffer"),
+        ("v_pool", "v_buffer"),
+        ("k_pool", "kv_buffer"),
+    ):
+        buffers = getattr(pool, attribute, None)
+        if not isinstance(buffers, (list, tuple)) or not 0 <= index < len(buffers):
+            continue
+        if describe.is_tensor(buffers[index]) and len(buffers[index].shape) == 3:
+            found[name] = describe.PoolView(buffers[index])
+    return found
 
 
 def _branches(backend, matrix, rows):

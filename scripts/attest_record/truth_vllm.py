@@ -6,6 +6,7 @@ from vLLM's published source; not run inside vLLM yet (docs/recorder.md).
 
 import threading
 
+from . import describe
 from .truth import NoTruth, integers
 
 _running = threading.local()
@@ -38,7 +39,7 @@ def vllm_truth(backend, kv_cache):
     requests = list(batch.req_ids)[: batch.num_reqs]
     new_tokens = [int(scheduled.num_scheduled_tokens[request]) for request in requests]
     committed = integers(batch.num_computed_tokens_cpu[: batch.num_reqs])
-    page_size, pages = _cache_shape(kv_cache)
+    page_size, pages, pools = _cache_shape(kv_cache)
     window = getattr(backend, "sliding_window", None)
     window = window[0] if isinstance(window, (tuple, list)) else window
     truth = {
@@ -59,6 +60,7 @@ def vllm_truth(backend, kv_cache):
         "kv_cache_dtype": _cache_dtype(backend),
         # Block 0 is the null block.
         "pool_tokens": (pages - 1) * page_size,
+        **pools,
         "req_to_token_runs": _runs(batch, committed, new_tokens, page_size),
     }
     return _mode(scheduled, new_tokens), truth
@@ -73,14 +75,18 @@ def _mode(scheduled, new_tokens):
 
 
 def _cache_shape(kv_cache):
-    """(page size, pages). The GPU layouts are [2, pages, page, heads, dim] or [pages, 2, page,
+    """(page size, pages, K's and V's pool in it). The GPU layouts are [2, pages, page, heads, dim] or [pages, 2, page,
     heads, dim]; the CPU's is [2, pages, heads, page, dim]."""
     shape = [int(extent) for extent in kv_cache.shape]
     if len(shape) != 5 or 2 not in shape[:2]:
         raise NoTruth(f"a KV cache of shape {shape} is not known")
-    pages = shape[1] if shape[0] == 2 else shape[0]
+    halves = 0 if shape[0] == 2 else 1
     on_cpu = str(getattr(kv_cache, "device", "")) == "cpu"
-    return (shape[3] if on_cpu else shape[2]), pages
+    pools = {
+        name: describe.PoolView(kv_cache, halves, index, heads_first=on_cpu)
+        for index, name in enumerate(("k_pool", "v_pool"))
+    }
+    return (shape[3] if on_cpu else shape[2]), shape[1 - halves], pools
 
 
 def _cache_dtype(backend):

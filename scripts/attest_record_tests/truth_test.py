@@ -4,6 +4,7 @@ import types
 import unittest
 
 from attest_record import truth_vllm
+from attest_record.describe import Describer, PoolView
 from attest_record.truth import NoTruth, runs_of, sglang_truth
 
 from .harness import run, torch
@@ -92,6 +93,18 @@ class SglangTruth(unittest.TestCase):
         self.assertEqual(truth["swa_slot_runs"][1][0][0], first // 2)
         self.assertEqual(truth["pool_tokens"], 99)
 
+    def test_pools_are_the_layers_own(self):
+        pools = [torch.empty(64, 2, 8, device="meta") for _ in range(3)]
+        self.world.pool.k_buffer, self.world.pool.v_buffer = pools[:2], [pools[2]] * 2
+        self.world.pool.start_layer = 4
+        layer = Layer()
+        layer.layer_id = 5
+        truth = self.of(self.world.batch("decode", [1, 1]), layer)[1]
+        self.assertIs(truth["k_pool"].tensor, pools[1])
+        self.assertIs(truth["v_pool"].tensor, pools[2])
+        layer.layer_id = 6  # of another rank
+        self.assertNotIn("k_pool", self.of(self.world.batch("decode", [1, 1]), layer)[1])
+
     def test_a_table_too_narrow_is_said(self):
         batch = self.world.batch("decode", [1, 1])
         batch.seq_lens = _ints([600, 9])
@@ -132,7 +145,7 @@ class SglangTruth(unittest.TestCase):
 
 
 class VllmTruth(unittest.TestCase):
-    def of(self, scheduled=None, tables=1, spec=None):
+    def of(self, scheduled=None, tables=1, spec=None, cache=(2, 12, 16, 2, 64)):
         rows = _ints([[4, 5, 9, 0], [7, 0, 0, 0]])
         table = types.SimpleNamespace(get_numpy_array=lambda: rows)
         batch = types.SimpleNamespace(
@@ -157,7 +170,7 @@ class VllmTruth(unittest.TestCase):
         before = truth_vllm.enter(runner, output)
         try:
             return truth_vllm.vllm_truth(
-                backend, torch.empty(2, 12, 16, 2, 64, dtype=torch.bfloat16, device="meta")
+                backend, torch.empty(*cache, dtype=torch.bfloat16, device="meta")
             )
         finally:
             truth_vllm.leave(before)
@@ -169,6 +182,24 @@ class VllmTruth(unittest.TestCase):
         )
         self.assertEqual(truth["req_to_token_runs"], [[[64, 32], [144, 6]], [[112, 4]]])
         self.assertEqual((truth["page_size"], truth["pool_tokens"]), (16, 176))
+
+    def test_pools_are_the_halves_of_the_cache(self):
+        describer = Describer()
+        apart = self.of()[1]
+        keys, values = (describer.pool(apart[name]) for name in ("k_pool", "v_pool"))
+        self.assertEqual((keys["shape"], keys["strides"]), ([12, 16, 2, 64], [2048, 128, 64, 1]))
+        self.assertEqual((keys["storage_offset"], values["storage_offset"]), (0, 12 * 2048))
+        self.assertEqual(keys["mem"], values["mem"])
+        by_page = self.of(cache=(12, 2, 16, 2, 64))[1]
+        values = describer.pool(by_page["v_pool"])
+        self.assertEqual((values["strides"], values["storage_offset"]), ([4096, 128, 64, 1], 2048))
+        self.assertEqual((by_page["page_size"], by_page["pool_tokens"]), (16, 176))
+
+    def test_a_pool_with_heads_first_is_shown_tokens_first(self):
+        view = PoolView(torch.empty(2, 12, 3, 16, 64, device="meta"), 0, 1, heads_first=True)
+        described = Describer().pool(view)
+        self.assertEqual(described["shape"], [12, 16, 3, 64])
+        self.assertEqual(described["strides"], [3072, 64, 1024, 1])
 
     def test_modes(self):
         self.assertEqual(self.of({"a": 1, "b": 1})[0], "decode")
