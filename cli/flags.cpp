@@ -3,6 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
 
 #include "contracts/printable.hpp"
 #include "property_tests/report/numbers.hpp"
@@ -97,6 +100,44 @@ CLI::Option* add_selector(CLI::App& command, std::string& target, const std::str
           },
           says)
       ->type_name("SELECTOR");
+}
+
+namespace {
+
+/// A name for the file: the same for every way to write it, where the file is there or not.
+std::filesystem::path one_name_of(std::filesystem::path path) {
+  constexpr int most_links = 40;  // as the kernel's own limit
+  std::error_code none;
+  for (int links = 0; links < most_links; ++links) {
+    const std::filesystem::path next = std::filesystem::read_symlink(path, none);
+    if (none) break;
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  const std::filesystem::path name =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
+  return none ? path : name;
+}
+
+bool may_be_shared(const std::string& text) {
+  std::error_code none;
+  const auto status = std::filesystem::status(text, none);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+}
+
+}  // namespace
+
+void refuse_one_file_twice(const std::vector<std::pair<std::string, std::string>>& named) {
+  for (std::size_t j = 0; j < named.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      const std::string &a = named[i].second, &b = named[j].second;
+      if (a.empty() || b.empty() || may_be_shared(a)) continue;
+      std::error_code none;
+      const bool same = std::filesystem::equivalent(a, b, none) || one_name_of(a) == one_name_of(b);
+      if (same) {
+        throw std::invalid_argument(named[i].first + " and " + named[j].first + " are both " + b);
+      }
+    }
+  }
 }
 
 }  // namespace attest

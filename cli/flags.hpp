@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "property_tests/judge.hpp"
 
@@ -45,6 +47,11 @@ CLI::Option* add_whole(CLI::App& command, const std::string& flag, Integer& targ
 CLI::Option* add_seconds(CLI::App& command, const std::string& flag,
                          std::chrono::milliseconds& target, std::chrono::milliseconds least,
                          const std::string& says);
+
+/// Refuses two of the files that a command reads or writes to be one; pipes and devices may be.
+/// `named`: flag and path, empty where the flag was not given. Call it before any is opened.
+/// \throws std::invalid_argument "--record and --junit are both out.xml"
+void refuse_one_file_twice(const std::vector<std::pair<std::string, std::string>>& named);
 
 /// A flag that takes a selector of backends; an empty one selects nothing and is a usage error.
 CLI::Option* add_selector(CLI::App& command, std::string& target, const std::string& says);

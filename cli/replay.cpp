@@ -62,6 +62,11 @@ void print_file(std::span<const CaseResult> results, bool in_full, const Console
 }
 
 Ending replay(Options& options) {
+  refuse_one_file_twice({{"--record", options.record}, {"--junit", options.junit}});
+  for (const std::filesystem::path& path : options.paths) {
+    refuse_one_file_twice({{"the fixture", path.string()}, {"--record", options.record}});
+    refuse_one_file_twice({{"the fixture", path.string()}, {"--junit", options.junit}});
+  }
   print_in_flight_on_fatal_signals();
   report_killed_runs();
   check_environment();

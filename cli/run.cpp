@@ -153,6 +153,7 @@ void write_junit(const Options& options, JunitCollector& collector, const RunSum
 }
 
 Ending run(Options& options) {
+  refuse_one_file_twice({{"--record", options.record}, {"--junit", options.junit}});
   print_in_flight_on_fatal_signals();
   report_killed_runs();
   finish_plan(options);

@@ -50,6 +50,19 @@ Call call_after(const Fixture& fixture, Signature signature) {
   return call;
 }
 
+/// A fault that this version cannot put into the fixture is the text's mistake, no verdict.
+/// \throws FixtureError
+void require_known_fault(const Fixture& fixture) {
+  const bool between_steps = fixture.trace.size() == 2 && !fixture.call;
+  if (fixture.fault.empty() || between_steps || find_metadata_fault(fixture.fault)) return;
+  const std::string at = fixture.name + ": /fault: \"" + fixture.fault + "\" ";
+  if (find_step_fault(fixture.fault) == nullptr) {
+    throw FixtureError(at + "is not a fault of a call (attest explain faults)");
+  }
+  throw FixtureError(at + (fixture.call ? "is put into the lowered call, not into a given one"
+                                        : "is one between two steps, and needs a trace of two"));
+}
+
 }  // namespace
 
 std::variant<Call, Unsupported> call_of(const Case& c, const SlotMap& slots) {
@@ -80,6 +93,7 @@ Case case_of(const Fixture& fixture, bool with_fault) {
     throw FixtureError(fixture.name + ": /signature: \"" + fixture.signature +
                        "\" is not a signature this version knows");
   }
+  require_known_fault(fixture);
   Case c;
   c.problem = fixture.trace.back();
   c.signature = *signature;

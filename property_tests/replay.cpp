@@ -204,7 +204,8 @@ std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesyst
 void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
                  const std::function<void(const CaseResult&)>& each) {
   const Fixture fixture = load_fixture(file);
-  case_of(fixture, false);  // refuses what cannot be judged before anything runs
+  // Both sides refuse what cannot be judged before anything runs.
+  for (const FixtureSide& side : sides_of(fixture)) case_of(fixture, side.with_fault);
   std::vector<Fixture> steps = earlier_steps(fixture);
   steps.push_back(fixture);
   for (const Fixture& step : steps) {

@@ -72,6 +72,16 @@ TEST_F(Replay, JudgesBothSidesInBothRulesModes) {
   EXPECT_EQ(replay_exit_code(results), 0);
 }
 
+TEST_F(Replay, RefusesAFaultThatItCannotPutIn) {
+  Fixture fixture = short_prefix();
+  fixture.fault = "no_such_fault";
+  EXPECT_THROW(replay(save(fixture)), FixtureError);
+  fixture.fault = "lengths_of_the_captured_step";  // needs the step before
+  EXPECT_THROW(replay(save(fixture)), FixtureError);
+  fixture.trace.push_back(fixture.trace.front());  // changes nothing: both steps are alike
+  EXPECT_THROW(replay(save(fixture)), FixtureError);
+}
+
 TEST_F(Replay, ReadsAsALinePerSide) {
   ReplayPlan plan;
   plan.backend = "scalar.extend@cpu";
