@@ -49,6 +49,7 @@ CheckedCall check_call(const CapturedCall& captured) {
                       .mode = captured.mode,
                       .path = captured.path,
                       .file_version = captured.file_version,
+                      .place = place_of({captured.file, captured.line, ""}),
                       .label = captured.expected,
                       .check = check_captured(captured),
                       .comparison = {},
@@ -86,6 +87,11 @@ std::optional<std::chrono::seconds> age_from_text(std::string_view text) {
   return std::chrono::seconds(count * unit->seconds);
 }
 
+Side Reach::side(const Boundary& boundary) const {
+  const Side low = side_of(lowest, boundary);
+  return low == side_of(farthest, boundary) ? low : Side::straddling;
+}
+
 void CheckSummary::add(const CheckedCall& call) {
   Kernel& kernel = kernels[call.kernel];
   const CallOutcome outcome = call.outcome();
@@ -109,8 +115,9 @@ void CheckSummary::add(const CheckedCall& call) {
   for (const std::string& thread : threads) ++wrong_by_thread[thread];
   for (const std::string& rule : others) ++found_by_rule[rule];
   for (const AddressInterval& interval : call.addresses) {
-    AddressInterval& most = farthest.try_emplace(interval.operand, interval).first->second;
-    if (interval.end_byte() > most.end_byte()) most = interval;
+    Reach& of = reach.try_emplace(interval.operand, Reach{interval, interval}).first->second;
+    if (interval.first_byte() < of.lowest.first_byte()) of.lowest = interval;
+    if (interval.end_byte() > of.farthest.end_byte()) of.farthest = interval;
   }
   agreeing += call.comparison.outcome == LabelOutcome::agree ? 1 : 0;
   if (call.comparison.outcome == LabelOutcome::disagree) differing.push_back(call);

@@ -29,6 +29,7 @@ std::string_view name(CallOutcome outcome);
 /// A captured call, what the rules say, and how that stands to the label beside it.
 struct CheckedCall {
   std::string id, kernel, mode, path, file_version;
+  std::string place;  ///< "calls.jsonl:17"
   std::vector<std::string> label;
   CapturedCheck check;
   LabelComparison comparison;
@@ -47,6 +48,14 @@ void read_calls(const std::string& source, const std::function<void(const Captur
 /// "90s", "30m", "2h", "7d"; nothing where the text is none of these.
 std::optional<std::chrono::seconds> age_from_text(std::string_view text);
 
+/// What all calls together touch of one operand.
+struct Reach {
+  AddressInterval lowest, farthest;  ///< the calls that begin first and end last
+
+  /// Below or above where every call is, else straddling.
+  Side side(const Boundary& boundary) const;
+};
+
 /// Sums over many calls.
 struct CheckSummary {
   struct Kernel {
@@ -57,8 +66,7 @@ struct CheckSummary {
   std::map<std::string, std::int64_t> found_by_rule;  ///< calls a slow or policy rule fired on
   /// Calls by the public bug that their rules came from: the first thread of each rule's source.
   std::map<std::string, std::int64_t> wrong_by_thread;
-  /// By operand, the interval that reaches farthest.
-  std::map<std::string, AddressInterval> farthest;
+  std::map<std::string, Reach> reach;  ///< by operand
   std::int64_t agreeing = 0;
   std::vector<CheckedCall> differing;
   std::vector<CheckedCall> doubtful;  ///< labelled only "unsure" or "perf"

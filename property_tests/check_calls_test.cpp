@@ -173,14 +173,26 @@ TEST(CheckCalls, PrintTheOperandsThatTouchPast2GibibytesAndNoOthers) {
   EXPECT_EQ(text.find("touches  v"), std::string::npos) << text;
 }
 
-TEST(CheckCalls, SumUpTheFarthestOffsetOfEveryOperandAgainstTheBoundaries) {
+TEST(CheckCalls, SumUpBothEndsOfEveryOperandAgainstTheBoundaries) {
   CheckedCall near = past_2_gib();
-  near.addresses = {{"k", 2, 0, 128}};
-  const CheckSummary summary = summary_of({past_2_gib(), near});
-  EXPECT_EQ(summary.farthest.at("k").end_byte(), 2147483776);
+  near.addresses = {{"k", 2, 64, 128}};
+  const CheckSummary far = summary_of({past_2_gib()});
+  EXPECT_EQ(far.reach.at("k").side({31, OffsetUnit::bytes}), Side::above);
+  const CheckSummary summary = summary_of({near, past_2_gib()});
+  EXPECT_EQ(summary.reach.at("k").lowest.first_byte(), 128);
+  EXPECT_EQ(summary.reach.at("k").farthest.end_byte(), 2147483776);
+  EXPECT_EQ(summary.reach.at("k").side({31, OffsetUnit::bytes}), Side::straddling);
+  EXPECT_EQ(summary.reach.at("k").side({32, OffsetUnit::bytes}), Side::below);
   const std::string text = check_summary_text(summary, false, Console::silent());
-  EXPECT_NE(text.find("2^31 bytes"), std::string::npos) << text;
-  EXPECT_NE(text.find("2,147,483,776"), std::string::npos) << text;
+  EXPECT_NE(text.find("offsets touched    lowest byte       end byte  2^31 bytes"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("k                          128  2,147,483,776  straddling"),
+            std::string::npos)
+      << text;
+  const auto json = nlohmann::json::parse(check_summary_json(summary, 2));
+  EXPECT_EQ(json["offsets"]["k"]["first_byte"], 128);
+  EXPECT_EQ(json["offsets"]["k"]["end_byte"], 2147483776);
 }
 
 TEST(CheckCalls, WriteTheAddressesOfEveryOperandAsJson) {

@@ -68,17 +68,18 @@ std::string address_lines(const CheckedCall& call) {
   return text;
 }
 
-std::string farthest_table(const CheckSummary& summary) {
-  if (summary.farthest.empty()) return "";
+std::string reach_table(const CheckSummary& summary) {
+  if (summary.reach.empty()) return "";
   using enum TextTable::Align;
-  std::vector<TextTable::Column> columns = {{"farthest offset", left}, {"end byte", right}};
+  std::vector<TextTable::Column> columns = {
+      {"offsets touched", left}, {"lowest byte", right}, {"end byte", right}};
   for (const Boundary& boundary : all_boundaries()) columns.push_back({name(boundary), left});
   TextTable table(std::move(columns));
-  for (const auto& [operand, interval] : summary.farthest) {
-    std::vector<std::string> cells = {operand, grouped(interval.end_byte())};
-    for (const Boundary& boundary : all_boundaries()) {
-      cells.emplace_back(name(side_of(interval, boundary)));
-    }
+  for (const auto& [operand, reach] : summary.reach) {
+    std::vector<std::string> cells = {operand, grouped(reach.lowest.first_byte()),
+                                      grouped(reach.farthest.end_byte())};
+    for (const Boundary& boundary : all_boundaries())
+      cells.emplace_back(name(reach.side(boundary)));
     table.add(std::move(cells));
   }
   return "\n" + table.str();
@@ -134,9 +135,18 @@ std::string checked_call_text(const CheckedCall& call, const Console& console) {
   return text;
 }
 
+std::string closing_sentence(const CheckSummary& summary) {
+  const CheckSummary::Kernel total = summary.total();
+  std::string text = counted(total.calls, "call") + ": " + std::to_string(total.ok + total.wrong) +
+                     " judged, " + std::to_string(total.wrong) + " wrong, " +
+                     std::to_string(total.not_recorded) + " without recorded values, " +
+                     std::to_string(total.unsupported) + " unsupported";
+  if (summary.unread > 0) text += ", " + counted(summary.unread, "place") + " could not be read";
+  return summary.early ? text + ", ended early" : text;
+}
+
 std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
                                const Console& console) {
-  const CheckSummary::Kernel total = summary.total();
   std::string text = kernel_table(summary, console);
   if (!summary.found_by_rule.empty()) {
     text += "\nFindings beside the verdict (slow or policy):\n" + rule_table(summary.found_by_rule);
@@ -146,13 +156,8 @@ std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
     text += "\nWrong calls by the rule they break:\n" + rule_table(summary.wrong_by_rule);
     text += thread_lines(summary);
   }
-  text += farthest_table(summary);
-  text += "\n" + counted(total.calls, "call") + ": " + std::to_string(total.ok + total.wrong) +
-          " judged, " + std::to_string(total.wrong) + " wrong, " +
-          std::to_string(total.not_recorded) + " without recorded values, " +
-          std::to_string(total.unsupported) + " unsupported";
-  if (summary.unread > 0) text += ", " + counted(summary.unread, "place") + " could not be read";
-  if (summary.early) text += ", ended early";
+  text += reach_table(summary);
+  text += "\n" + closing_sentence(summary);
   if (!expect_labels) return text + ".\n";
   const std::string agree = "; " + std::to_string(summary.agreeing) + " agree with their label, ";
   const auto differ = static_cast<std::int64_t>(summary.differing.size());
@@ -185,6 +190,7 @@ std::string checked_call_json(const CheckedCall& call) {
                {"mode", call.mode},
                {"path", call.path},
                {"file_version", call.file_version},
+               {"place", call.place},
                {"outcome", name(call.outcome())},
                {"reason", call.check.reason},
                {"findings", Json::array()},
@@ -236,7 +242,12 @@ std::string check_summary_json(const CheckSummary& summary, int exit_code) {
                {"wrong_by_rule", summary.wrong_by_rule},
                {"found_by_rule", summary.found_by_rule},
                {"wrong_by_thread", summary.wrong_by_thread},
+               {"offsets", Json::object()},
                {"kernels", Json::object()}};
+  for (const auto& [operand, reach] : summary.reach) {
+    json["offsets"][operand] = {{"first_byte", reach.lowest.first_byte()},
+                                {"end_byte", reach.farthest.end_byte()}};
+  }
   for (const auto& [kernel, of] : summary.kernels) {
     json["kernels"][kernel] = {{"calls", of.calls},
                                {"ok", of.ok},

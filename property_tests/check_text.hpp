@@ -17,6 +17,10 @@ std::string checked_call_text(const CheckedCall& call, const Console& console);
 std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
                                const Console& console);
 
+/// "12 calls: 11 judged, 2 wrong, 0 without recorded values, 1 unsupported", and what could not be
+/// read; without the end of a sentence.
+std::string closing_sentence(const CheckSummary& summary);
+
 /// The call as one JUnit case of its kernel. With labels, only a differing one is a failure.
 CaseResult as_case_result(const CheckedCall& call, bool expect_labels);
 

@@ -5,6 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "contracts/signatures.hpp"
+#include "fixtures/captured_check.hpp"
+#include "property_tests/bench/captured_text.hpp"
 #include "property_tests/bench/small_cases.hpp"
 
 #include "property_tests/generators.hpp"
@@ -32,7 +35,35 @@ TEST(Bench, SmallCasesCoverEveryMode) {
 }
 
 TEST(Bench, RuleTimesAreOfCallsThatTheRulesAccept) {
-  EXPECT_EQ(measure_rules().size(), generated_signatures.size());
+  // A batch of 256 and one of 8 each, and the two of a captured line.
+  EXPECT_EQ(measure_rules().size(), 2 * generated_signatures.size() + 2);
+}
+
+TEST(Bench, CapturedTextReadsBackAsTheCallAndItsTruth) {
+  Problem problem;
+  problem.model.num_q_heads = 8;
+  problem.model.num_kv_heads = 2;
+  problem.model.head_dim = problem.model.v_head_dim = 128;
+  problem.mode = Mode::target_verify;
+  problem.num_draft_tokens = 3;
+  problem.context_len = 256;
+  problem.pool.num_pages = 32;
+  problem.requests = {{.sequence = 0, .committed = 30, .new_tokens = 3},
+                      {.sequence = 1, .committed = 41, .new_tokens = 3}};
+  const SlotMap slots = make_slot_map(problem);
+  const auto lowered = lower_unified(problem, slots);
+  const auto& call = std::get<UnifiedCall>(lowered);
+  const CapturedCall captured = parse_captured(captured_text(call, problem, slots), "c", 1);
+  const auto& read = std::get<UnifiedCall>(captured.call.value());
+  EXPECT_EQ(read.block_table.values, call.block_table.values);
+  EXPECT_EQ(read.seqused_k, [&] {
+    IntArray expected = call.seqused_k;
+    expected.meta.storage = "m5";
+    return expected;
+  }());
+  EXPECT_EQ(captured.problem->requests[1].committed, 41);
+  EXPECT_EQ(captured.problem->pool.num_pages, 32);
+  EXPECT_EQ(check_captured(captured).verdict, Verdict::pass);
 }
 
 TEST(Bench, TargetsAreFloorsOrCeilings) {
