@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "contracts/printable.hpp"
 #include "contracts/verdict.hpp"
 #include "property_tests/check_calls.hpp"
 #include "property_tests/check_groups.hpp"
+#include "property_tests/check_html.hpp"
 #include "property_tests/check_steps.hpp"
 #include "property_tests/check_text.hpp"
 #include "property_tests/report/atomic_file.hpp"
@@ -22,7 +24,7 @@ namespace attest {
 namespace {
 
 struct Options {
-  std::string source = "-", junit, since;
+  std::string source = "-", junit, html, since;
   std::int64_t limit = 20;
   bool labels = false, json = false, group = false, spec = false, steps = false;
 };
@@ -137,6 +139,7 @@ class CheckReport {
     const CheckedCall checked = check_call(call);
     summary_.add(checked);
     if (!options_.junit.empty()) junit_.add(as_case_result(checked, options_.labels));
+    if (!options_.html.empty()) html_.add(checked);
     if (options_.json) return out_.print(checked_call_json(checked) + "\n");
     // Of a labelled set the surprises are of interest.
     if (options_.labels && checked.comparison.outcome != LabelOutcome::disagree) return;
@@ -150,6 +153,7 @@ class CheckReport {
   void add(const UnreadInput& unread) {
     ++summary_.unread;
     if (!options_.junit.empty()) junit_.add_unread(place_of(unread), unread.reason);
+    if (!options_.html.empty()) html_.add(unread);
     if (options_.json) out_.print(unread_json(unread) + "\n");
   }
 
@@ -164,6 +168,9 @@ class CheckReport {
       out_.print(check_summary_json(summary_, code) + "\n");
     }
     if (!options_.junit.empty()) write_atomically(options_.junit, junit_.xml(build_properties()));
+    if (!options_.html.empty()) {
+      write_atomically(options_.html, html_.page(summary_, options_.source));
+    }
     return ended(reading, code);
   }
 
@@ -182,10 +189,14 @@ class CheckReport {
   CheckSummary summary_;
   CallGroups groups_;
   JunitReport junit_;
+  CheckHtml html_;
   std::int64_t shown_ = 0;
 };
 
 Ending check_source(const Options& options) {
+  refuse_one_file_twice({{"the calls", options.source == "-" ? "" : options.source},
+                         {"--junit", options.junit},
+                         {"--html", options.html}});
   CheckReport report(options);
   const Reading reading = read_source(
       options, [&](const CapturedCall& call) { report.add(call); },
@@ -222,6 +233,8 @@ void add_check(CLI::App& app, Chosen& chosen) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "One JSON object a line instead of text");
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
+  command->add_option("--html", options->html, "Write a summary as one HTML file")
+      ->type_name("FILE");
   command->callback([options, &chosen] {
     chosen.action = [options] {
       if (options->spec) return compare_source(*options);

@@ -28,6 +28,7 @@ struct Chosen {
 void add_doctor(CLI::App& app, Chosen& chosen);
 void add_run(CLI::App& app, Chosen& chosen);
 void add_replay(CLI::App& app, Chosen& chosen);
+void add_fixture(CLI::App& app, Chosen& chosen);
 void add_check(CLI::App& app, Chosen& chosen);
 void add_explain(CLI::App& app, Chosen& chosen);
 void add_bench(CLI::App& app, Chosen& chosen);

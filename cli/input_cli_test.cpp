@@ -50,6 +50,16 @@ TEST_F(InputCli, HostileFixtureExitsSixtyFive) {
   EXPECT_EQ(attest_cli({"replay", "/nonexistent.json"}).code, 65);
 }
 
+TEST_F(InputCli, StepFaultOfAFixtureOfOneStepExitsSixtyFive) {
+  Json json = Json::parse(text_of(corpus / "accept" / "unified.decode.json"));
+  json["fault"] = "lengths_of_the_captured_step";
+  json["expect"] = {{"faulty", {{"enforced", "rejected"}}}};
+  const Finished replay = attest_cli({"replay", save("one_step.json", json.dump())});
+  EXPECT_EQ(replay.code, 65) << replay.out << replay.err;
+  EXPECT_TRUE(has(replay.err, "/fault: \"lengths_of_the_captured_step\" is one between two steps"))
+      << replay.err;
+}
+
 TEST_F(InputCli, HugeStrideIsUnsupportedWithTheReason) {
   Json json = Json::parse(text_of(corpus / "accept" / "unified.decode.json"));
   json["problem"]["pool"]["k"] = {{"page", std::int64_t{1} << 40}};
@@ -165,6 +175,44 @@ TEST_F(InputCli, CheckLeavesOutFilesOlderThanAsked) {
   EXPECT_EQ(attest_cli({"check", folder, "--since", "yesterday"}).code, 64);
 }
 
+TEST_F(InputCli, CheckWritesAPageThatLoadsNothing) {
+  const fs::path page = folder / "page.html";
+  const Finished check =
+      attest_cli({"check", (corpus / "captured").string(), "--json", "--html", page.string()});
+  EXPECT_EQ(check.code, 2) << check.err;
+  const std::string text = text_of(page);
+  EXPECT_TRUE(text.starts_with("<!DOCTYPE html>")) << text.substr(0, 200);
+  EXPECT_TRUE(has(text, "191 calls: ")) << text.substr(0, 2000);
+  EXPECT_TRUE(has(text, "sglang_calls.jsonl:"));
+  for (const char* const loads : {"<script", "<link", "<img", "src=", "href=", "url("}) {
+    EXPECT_FALSE(has(text, loads)) << loads;
+  }
+}
+
+TEST_F(InputCli, OneFileForTwoReportsIsRefusedBeforeAnythingIsWritten) {
+  const std::string out = (folder / "out").string();
+  const std::string again = (folder / "." / "out").string();
+  fs::create_symlink("out", folder / "link");
+  const std::string link = (folder / "link").string();
+  for (const std::string& other : {out, again, link}) {
+    const Finished run = attest_cli(
+        {"run", "--backend", "scalar", "--cases", "1", "--record", out, "--junit", other});
+    EXPECT_EQ(run.code, 64) << run.out;
+    EXPECT_TRUE(has(run.err, "--record and --junit are both ")) << run.err;
+  }
+  EXPECT_FALSE(fs::exists(out));
+  const std::string fixture = save("fixture.json", some_fixture());
+  EXPECT_EQ(attest_cli({"replay", fixture, "--record", out, "--junit", out}).code, 64);
+  EXPECT_EQ(attest_cli({"replay", fixture, "--junit", fixture}).code, 64);
+  EXPECT_EQ(text_of(fixture), some_fixture());
+  EXPECT_EQ(attest_cli({"check", "-", "--html", out, "--junit", out}, {}, "").code, 64);
+  EXPECT_EQ(attest_cli({"run", "--backend", "scalar.decode", "--cases", "1", "--max-kv", "32",
+                        "--record", "/dev/null", "--junit", "/dev/null"})
+                .code,
+            0)
+      << "a device may take both";
+}
+
 TEST_F(InputCli, HostileCapturedCallExitsSixtyFive) {
   EXPECT_EQ(attest_cli({"check", "-"}, {}, "{\"id\": 3").code, 65);
   EXPECT_EQ(attest_cli({"check", "-"}, {}, "").code, 65);
@@ -180,6 +228,36 @@ TEST_F(InputCli, CheckComparesWithTheSpecificationAndAcrossCalls) {
   const Finished steps = attest_cli({"check", captured, "--steps"});
   EXPECT_EQ(steps.code, 2);
   EXPECT_TRUE(has(steps.out, "step.window_agrees"));
+}
+
+TEST_F(InputCli, FixtureOfACapturedCallReplays) {
+  const std::string calls = (corpus / "captured" / "sglang_calls.jsonl").string();
+  const fs::path out = folder / "small.json";
+  // Line 22 is sglang-0042: draft decode without its own tokens.
+  const Finished fixture = attest_cli({"fixture", calls, "--line", "22", "-o", out.string()});
+  ASSERT_EQ(fixture.code, 0) << fixture.err;
+  EXPECT_TRUE(has(fixture.err, "seqused_k.counts_this_steps_tokens: draft_decode 1 req"))
+      << fixture.err;
+  const Finished replay = attest_cli({"replay", out.string()});
+  EXPECT_EQ(replay.code, 0) << replay.out << replay.err;
+  EXPECT_TRUE(has(replay.out, "all as expected.")) << replay.out;
+  const Finished printed = attest_cli({"fixture", calls, "--line", "22"});
+  EXPECT_EQ(printed.out, text_of(out));
+}
+
+TEST_F(InputCli, FixtureSaysWhichCallItMissesOrCannotShow) {
+  const std::string calls = (corpus / "captured" / "sglang_calls.jsonl").string();
+  EXPECT_EQ(attest_cli({"fixture", calls}).code, 64);
+  EXPECT_EQ(attest_cli({"fixture", calls, "--line", "999"}).code, 65);
+  EXPECT_EQ(attest_cli({"fixture", calls, "--line", "1", "--rule", "no.such_rule"}).code, 64);
+  EXPECT_EQ(attest_cli({"fixture", calls, "--line", "1", "-o", calls}).code, 64);
+  const Finished right = attest_cli({"fixture", calls, "--line", "1"});
+  EXPECT_EQ(right.code, 3);
+  EXPECT_TRUE(has(right.err, "nothing is wrong with this call")) << right.err;
+  const std::string bad = save("bad.jsonl", "{\n{}\n");
+  const Finished unread = attest_cli({"fixture", bad, "--line", "2"});
+  EXPECT_EQ(unread.code, 65) << unread.err;
+  EXPECT_TRUE(has(unread.err, "bad.jsonl")) << unread.err;
 }
 
 TEST_F(InputCli, MutantsPrintTheirMatrix) {

@@ -40,6 +40,7 @@ void describe_app(CLI::App& app, Chosen& chosen) {
   add_run(app, chosen);
   add_replay(app, chosen);
   add_check(app, chosen);
+  add_fixture(app, chosen);
   add_explain(app, chosen);
   add_bench(app, chosen);
   add_mutants(app, chosen);

@@ -1,0 +1,138 @@
+#include "property_tests/captured_fixture.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "property_tests/replay.hpp"
+#include "property_tests/report/atomic_file.hpp"
+
+namespace attest {
+namespace {
+
+namespace fs = std::filesystem;
+
+CapturedCall line_of(const std::string& id) {
+  std::optional<CapturedCall> found;
+  read_captured(fs::path(ATTEST_SOURCE_DIR) / "fixtures/corpus/captured",
+                [&](const CapturedCall& call) {
+                  if (call.id == id) found = call;
+                });
+  EXPECT_TRUE(found) << id;
+  return found.value();
+}
+
+std::int64_t tokens(const Problem& p) {
+  std::int64_t sum = 0;
+  for (const Request& r : p.requests) sum += r.kv_len();
+  return sum;
+}
+
+/// Every verdict of a replay of the fixture that is not as it promises.
+std::vector<std::string> surprises(const Fixture& fixture) {
+  const fs::path path =
+      fs::path(testing::TempDir()) / ("captured_fixture." + std::to_string(getpid()) + ".json");
+  write_atomically(path, to_json(fixture));
+  std::vector<std::string> unexpected;
+  std::size_t verdicts = 0;
+  replay_file(path, {}, [&](const CaseResult& result) {
+    ++verdicts;
+    if (!result.unexpected.empty()) unexpected.push_back(result.name + ": " + result.unexpected);
+  });
+  fs::remove(path);
+  EXPECT_GE(verdicts, 2U);
+  return unexpected;
+}
+
+struct Recorded {
+  std::string id, rule;
+  bool mismatch;  ///< a scalar kernel then computes other numbers
+};
+
+class CapturedFixtures : public testing::TestWithParam<Recorded> {};
+
+TEST_P(CapturedFixtures, AreSmallAndReplayAsTheyPromise) {
+  const CapturedCall call = line_of(GetParam().id);
+  const auto made = fixture_of_captured(call, {});
+  ASSERT_TRUE(std::holds_alternative<CapturedFixture>(made)) << std::get<std::string>(made);
+  const auto& result = std::get<CapturedFixture>(made);
+  EXPECT_EQ(result.kept, GetParam().rule);
+  const Fixture& fixture = result.fixture;
+  EXPECT_LE(tokens(fixture.trace.front()), tokens(*call.problem));
+  const auto whole = fixture_of_captured(call, {.max_trials = 0});
+  EXPECT_LT(to_json(fixture).size(), to_json(std::get<CapturedFixture>(whole).fixture).size());
+  EXPECT_LE(to_json(fixture).size(), 8192U);
+  ASSERT_TRUE(fixture.faulty);
+  EXPECT_EQ(fixture.faulty->enforced, Verdict::rejected);
+  EXPECT_EQ(fixture.faulty->reported == Verdict::mismatch, GetParam().mismatch);
+  EXPECT_EQ(fixture.fixed.enforced, Verdict::pass);
+  EXPECT_EQ(surprises(fixture), std::vector<std::string>{});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Corpus, CapturedFixtures,
+    testing::Values(Recorded{"sglang-0018", "query_offsets.end_at_the_last_row", false},
+                    Recorded{"sglang-0042", "seqused_k.counts_this_steps_tokens", true},
+                    Recorded{"sglang-0070", "seq_lens.counts_committed_and_new_tokens", true},
+                    Recorded{"sglang-0086", "query_offsets.follow_the_real_lengths", true},
+                    Recorded{"sglang-0105", "softmax_scale.is_the_layers", true},
+                    Recorded{"sglang-0111", "query_offsets.never_decrease", true},
+                    Recorded{"sglang-0137", "softmax_scale.is_the_layers", true},
+                    Recorded{"sglang-0162", "query_offsets.end_at_the_last_row", true},
+                    Recorded{"sglang-0238", "block_table.names_the_requests_pages", true},
+                    Recorded{"sglang-0294", "batch.arrays_have_one_entry_per_request", true}),
+    [](const auto& param) { return "line_" + param.param.id.substr(7); });
+
+TEST(CapturedFixture, SaysWhyThereIsNone) {
+  const auto right = fixture_of_captured(line_of("sglang-0032"), {});
+  ASSERT_TRUE(std::holds_alternative<std::string>(right));
+  EXPECT_NE(std::get<std::string>(right).find("nothing is wrong with this call"),
+            std::string::npos);
+  CapturedCall unread;
+  unread.unsupported = "kernel \"x\" is not known to this version";
+  EXPECT_EQ(std::get<std::string>(fixture_of_captured(unread, {})), unread.unsupported);
+}
+
+TEST(CapturedFixture, KeepsTheRuleThatWasAskedFor) {
+  const CapturedCall call = line_of("sglang-0005");
+  const auto made = fixture_of_captured(call, {.rule = "seqused_k.is_int64"});
+  ASSERT_TRUE(std::holds_alternative<CapturedFixture>(made)) << std::get<std::string>(made);
+  EXPECT_EQ(std::get<CapturedFixture>(made).kept, "seqused_k.is_int64");
+  EXPECT_EQ(surprises(std::get<CapturedFixture>(made).fixture), std::vector<std::string>{});
+  const auto absent = fixture_of_captured(call, {.rule = "softmax_scale.is_the_layers"});
+  EXPECT_TRUE(std::holds_alternative<std::string>(absent));
+}
+
+// The scalar kernel widens its offsets, so the rule is policy there: a kernel that does not shows
+// it.
+TEST(CapturedFixture, IsOfAKernelOnWhichTheRuleRejects) {
+  const auto made = fixture_of_captured(line_of("sglang-0370"), {});
+  const auto& fixture = std::get<CapturedFixture>(made).fixture;
+  EXPECT_TRUE(fixture.backend.starts_with("faulty-")) << fixture.backend;
+  EXPECT_EQ(fixture.faulty->enforced, Verdict::rejected);
+  EXPECT_EQ(surprises(fixture), std::vector<std::string>{});
+}
+
+// Branches that share slots: no lowering to be smaller with.
+TEST(CapturedFixture, IsAsLargeAsTheCallWhereTheStepHasNoLowering) {
+  const CapturedCall call = line_of("sglang-0171");
+  const auto made = fixture_of_captured(call, {});
+  const auto& result = std::get<CapturedFixture>(made);
+  EXPECT_NE(result.not_shrunk, "");
+  EXPECT_EQ(result.fixture.call, call.call);
+  EXPECT_FALSE(result.fixture.faulty);
+  EXPECT_EQ(surprises(result.fixture), std::vector<std::string>{});
+}
+
+TEST(CapturedFixture, KeepsTheCallAsItWasWithoutTrials) {
+  const CapturedCall call = line_of("sglang-0042");
+  const auto made = fixture_of_captured(call, {.max_trials = 0});
+  const auto& result = std::get<CapturedFixture>(made);
+  EXPECT_EQ(result.fixture.call, call.call);
+  EXPECT_EQ(surprises(result.fixture), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace attest
