@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
@@ -25,34 +26,25 @@ struct Options {
   CapturedFixtureOptions shrink;
 };
 
-/// Ends the reading: the call was found.
-struct Found {};
-
 /// The call in that line; without a line the only one. \throws FixtureError where it is no call
 CapturedCall call_at(const Options& options) {
-  std::optional<CapturedCall> call;
+  std::vector<CapturedCall> calls;  // at most two: of several none is meant
   const auto is_it = [&](std::int64_t line) {
     return !options.line || line == 0 || static_cast<std::uint64_t>(line) == *options.line;
   };
-  try {
-    read_calls(
-        options.source,
-        [&](const CapturedCall& read) {
-          if (!is_it(read.line)) return;
-          if (call) throw std::invalid_argument(options.source + " holds several calls: --line N");
-          call = read;
-          if (options.line) throw Found{};
-        },
-        std::nullopt,
-        [&](const UnreadInput& unread) {
-          if (is_it(unread.line)) report_unread({}, unread);
-        });
-  } catch (const Found&) {
-  }
-  if (!call) {
-    throw FixtureError(options.source + ": has no line " + std::to_string(*options.line));
-  }
-  return *call;
+  read_calls(
+      options.source,
+      [&](const CapturedCall& call) {
+        if (is_it(call.line) && calls.size() < 2) calls.push_back(call);
+      },
+      std::nullopt,
+      [&](const UnreadInput& unread) {
+        if (is_it(unread.line)) report_unread({}, unread);
+      });
+  const std::string line = std::to_string(options.line.value_or(0));
+  if (calls.empty()) throw FixtureError(options.source + ": has no call in line " + line);
+  if (calls.size() == 1) return calls.front();
+  throw std::invalid_argument(options.source + " holds several calls: --line N");
 }
 
 Ending write_fixture(const Options& options) {

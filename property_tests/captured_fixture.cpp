@@ -94,16 +94,16 @@ bool holds(const Problem& problem, const Call& call, const Target& target) {
          });
 }
 
-std::variant<Target, std::string> target_of(const CapturedCall& captured, const std::string& rule) {
-  const Signature signature = signature_of(*captured.call);
+std::variant<Target, std::string> target_of(const Problem& problem, const Call& call,
+                                            const std::string& rule) {
+  const Signature signature = signature_of(call);
   const std::vector<const Backend*> backends = candidates(signature);
   // What a strict kernel of the signature rejects, on a kernel that rejects it too.
-  const SlotMap slots = make_slot_map(*captured.problem);
-  const Report strict =
-      check(*captured.call, Truth{*captured.problem, slots, captured_kernel(signature)});
+  const SlotMap slots = make_slot_map(problem);
+  const Report strict = check(call, Truth{problem, slots, captured_kernel(signature)});
   const auto strictly = chosen(strict.findings(), rule);
   for (const Backend* const backend : strictly ? backends : std::vector<const Backend*>()) {
-    const auto findings = findings_of(*captured.problem, *captured.call, *backend);
+    const auto findings = findings_of(problem, call, *backend);
     const bool same = std::ranges::any_of(findings, [&](const Finding& finding) {
       return finding.rule == strictly->rule && finding.severity == strictly->severity;
     });
@@ -111,7 +111,7 @@ std::variant<Target, std::string> target_of(const CapturedCall& captured, const 
     return Target{backend, std::string(strictly->rule), strictly->severity, rules_of(findings), ""};
   }
   for (const Backend* const backend : backends) {
-    const auto findings = findings_of(*captured.problem, *captured.call, *backend);
+    const auto findings = findings_of(problem, call, *backend);
     const auto finding = chosen(findings, rule);
     if (!finding) continue;
     return Target{backend, std::string(finding->rule), finding->severity, rules_of(findings), ""};
@@ -119,7 +119,7 @@ std::variant<Target, std::string> target_of(const CapturedCall& captured, const 
   if (backends.empty()) return "no backend of " + std::string(name(signature)) + " runs here";
   if (!rule.empty()) return "rule " + rule + " does not fire on this call";
   const Judgement judgement =
-      judged(case_with(*captured.problem, *captured.call), *backends.front(), RulesMode::report);
+      judged(case_with(problem, call), *backends.front(), RulesMode::report);
   if (judgement.verdict == Verdict::mismatch) {
     return Target{backends.front(), "", Severity::policy, {}, failure_kind(judgement)};
   }
@@ -207,7 +207,7 @@ std::variant<CapturedFixture, std::string> fixture_of_captured(
   if (!captured.call || !captured.problem) {
     return captured.unsupported.empty() ? "no truth recorded" : captured.unsupported;
   }
-  auto chosen_target = target_of(captured, options.rule);
+  auto chosen_target = target_of(*captured.problem, *captured.call, options.rule);
   if (auto* const why = std::get_if<std::string>(&chosen_target)) return std::move(*why);
   const Target target = std::get<Target>(std::move(chosen_target));
   CapturedFixture result;

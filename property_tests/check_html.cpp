@@ -106,19 +106,23 @@ void CheckHtml::add(const UnreadInput& unread) {
 std::string CheckHtml::rule_table() const {
   if (groups_.empty()) return "<p>No rule fired.</p>\n";
   std::vector<std::pair<std::string, const Group*>> order;
+  order.reserve(groups_.size());
   for (const auto& [rule, group] : groups_) order.emplace_back(rule, &group);
-  std::ranges::stable_sort(order, [](const auto& a, const auto& b) {
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
     if (a.second->severity != b.second->severity) return a.second->severity < b.second->severity;
-    return a.second->calls > b.second->calls;
+    return a.second->calls != b.second->calls ? a.second->calls > b.second->calls
+                                              : a.first < b.first;
   });
   std::string rows;
   for (const auto& [id, group] : order) {
     const Rule* const rule = find_rule(id);
     const std::string severity(name(group->severity));
-    rows += row({code(id) + (rule ? "<br/>" + text_of(rule->says) : ""),
-                 "<span class=\"" + severity + "\">" + severity + "</span>", number(group->calls),
-                 number(group->places), code(group->place) + "<br/>" + text_of(group->call),
-                 text_of(group->finding), rule ? text_of(rule->source) : ""});
+    std::string what = code(id);
+    if (rule) what += "<br/>" + text_of(rule->says);
+    rows +=
+        row({what, "<span class=\"" + severity + "\">" + severity + "</span>", number(group->calls),
+             number(group->places), code(group->place) + "<br/>" + text_of(group->call),
+             text_of(group->finding), rule ? text_of(rule->source) : ""});
   }
   return section("Findings by rule",
                  {"rule", "severity", "calls", "places", "first call", "its finding", "known from"},
