@@ -94,29 +94,38 @@ bool holds(const Problem& problem, const Call& call, const Target& target) {
          });
 }
 
+/// What a strict kernel of the signature rejects, on a kernel here that rejects it too.
+std::optional<Target> strict_target(const Problem& problem, const Call& call,
+                                    const std::string& rule,
+                                    const std::vector<const Backend*>& backends) {
+  const SlotMap slots = make_slot_map(problem);
+  const Report strict = check(call, Truth{problem, slots, captured_kernel(signature_of(call))});
+  const auto wanted = chosen(strict.findings(), rule);
+  if (!wanted) return std::nullopt;
+  const Finding& finding = *wanted;
+  for (const Backend* const backend : backends) {
+    const auto findings = findings_of(problem, call, *backend);
+    const bool same = std::ranges::any_of(findings, [&](const Finding& other) {
+      return other.rule == finding.rule && other.severity == finding.severity;
+    });
+    if (!same) continue;
+    return Target{backend, std::string(finding.rule), finding.severity, rules_of(findings), ""};
+  }
+  return std::nullopt;
+}
+
 std::variant<Target, std::string> target_of(const Problem& problem, const Call& call,
                                             const std::string& rule) {
   const Signature signature = signature_of(call);
   const std::vector<const Backend*> backends = candidates(signature);
-  // What a strict kernel of the signature rejects, on a kernel that rejects it too.
-  const SlotMap slots = make_slot_map(problem);
-  const Report strict = check(call, Truth{problem, slots, captured_kernel(signature)});
-  const auto strictly = chosen(strict.findings(), rule);
-  for (const Backend* const backend : strictly ? backends : std::vector<const Backend*>()) {
-    const auto findings = findings_of(problem, call, *backend);
-    const bool same = std::ranges::any_of(findings, [&](const Finding& finding) {
-      return finding.rule == strictly->rule && finding.severity == strictly->severity;
-    });
-    if (!same) continue;
-    return Target{backend, std::string(strictly->rule), strictly->severity, rules_of(findings), ""};
-  }
+  if (backends.empty()) return "no backend of " + std::string(name(signature)) + " runs here";
+  if (auto strict = strict_target(problem, call, rule, backends)) return std::move(*strict);
   for (const Backend* const backend : backends) {
     const auto findings = findings_of(problem, call, *backend);
     const auto finding = chosen(findings, rule);
     if (!finding) continue;
     return Target{backend, std::string(finding->rule), finding->severity, rules_of(findings), ""};
   }
-  if (backends.empty()) return "no backend of " + std::string(name(signature)) + " runs here";
   if (!rule.empty()) return "rule " + rule + " does not fire on this call";
   const Judgement judgement =
       judged(case_with(problem, call), *backends.front(), RulesMode::report);

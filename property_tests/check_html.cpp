@@ -119,10 +119,12 @@ std::string CheckHtml::rule_table() const {
     const std::string severity(name(group->severity));
     std::string what = code(id);
     if (rule) what += "<br/>" + text_of(rule->says);
-    rows +=
-        row({what, "<span class=\"" + severity + "\">" + severity + "</span>", number(group->calls),
-             number(group->places), code(group->place) + "<br/>" + text_of(group->call),
-             text_of(group->finding), rule ? text_of(rule->source) : ""});
+    std::string how = "<span class=\"";
+    how += severity + "\">" + severity + "</span>";
+    std::string first = code(group->place);
+    first += "<br/>" + text_of(group->call);
+    rows += row({what, how, number(group->calls), number(group->places), first,
+                 text_of(group->finding), rule ? text_of(rule->source) : ""});
   }
   return section("Findings by rule",
                  {"rule", "severity", "calls", "places", "first call", "its finding", "known from"},
