@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <memory>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
@@ -204,6 +205,19 @@ Ending check_source(const Options& options) {
   return report.end(reading);
 }
 
+/// Flags that say what to do with verdicts.
+std::vector<CLI::Option*> add_reports(CLI::App& command, const std::shared_ptr<Options>& options) {
+  return {
+      command.add_flag("--expect-labels", options->labels,
+                       "0 when every judged call agrees with its own label, else 7; prints those "
+                       "that do not"),
+      command.add_flag("--group", options->group, "Print calls with the same findings once"),
+      command.add_flag("--json", options->json, "One JSON object a line instead of text"),
+      command.add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE"),
+      command.add_option("--html", options->html, "Write a summary as one HTML file")
+          ->type_name("FILE")};
+}
+
 }  // namespace
 
 void add_check(CLI::App& app, Chosen& chosen) {
@@ -211,16 +225,21 @@ void add_check(CLI::App& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
   command->add_option("source", options->source, "A .json or .jsonl file, a folder, or - for stdin")
       ->capture_default_str();
-  command->add_flag("--expect-labels", options->labels,
-                    "0 when every judged call agrees with its own label, else 7; prints those that "
-                    "do not");
-  command->add_flag("--against-spec", options->spec,
-                    "Print where each call is not what a correct framework builds for its step, "
-                    "field by field; 1 when some call differs");
-  command->add_flag("--steps", options->steps,
-                    "Compare the calls of each layer with one another: scale, cap, window, dtypes, "
-                    "graph against eager; 2 when they cannot all be right");
-  command->add_flag("--group", options->group, "Print calls with the same findings once");
+  const std::vector<CLI::Option*> reports = add_reports(*command, options);
+  CLI::Option* spec =
+      command->add_flag("--against-spec", options->spec,
+                        "Print where each call is not what a correct framework builds for its "
+                        "step, field by field; 1 when some call differs");
+  CLI::Option* steps =
+      command->add_flag("--steps", options->steps,
+                        "Compare the calls of each layer with one another: scale, cap, window, "
+                        "dtypes, graph against eager; 2 when they cannot all be right");
+  // What compares calls judges none: there are no verdicts to report.
+  spec->excludes(steps);
+  for (CLI::Option* const of_verdicts : reports) {
+    spec->excludes(of_verdicts);
+    steps->excludes(of_verdicts);
+  }
   command
       ->add_option("--since", options->since,
                    "Of a folder, the files written within this time: 90s, 30m, 2h, 7d")
@@ -231,10 +250,6 @@ void add_check(CLI::App& app, Chosen& chosen) {
   command->add_option("--limit", options->limit, "Calls to print; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_flag("--json", options->json, "One JSON object a line instead of text");
-  command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
-  command->add_option("--html", options->html, "Write a summary as one HTML file")
-      ->type_name("FILE");
   command->callback([options, &chosen] {
     chosen.action = [options] {
       if (options->spec) return compare_source(*options);

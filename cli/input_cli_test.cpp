@@ -230,6 +230,18 @@ TEST_F(InputCli, CheckComparesWithTheSpecificationAndAcrossCalls) {
   EXPECT_TRUE(has(steps.out, "step.window_agrees"));
 }
 
+TEST_F(InputCli, CheckRefusesReportsOfVerdictsThatItDoesNotMake) {
+  const std::string captured = (corpus / "captured").string();
+  for (const char* const comparing : {"--against-spec", "--steps"}) {
+    for (const char* const flag : {"--json", "--group", "--expect-labels"}) {
+      EXPECT_EQ(attest_cli({"check", captured, comparing, flag}).code, 64) << comparing << flag;
+    }
+    const fs::path out = folder / "out";
+    EXPECT_EQ(attest_cli({"check", captured, comparing, "--html", out.string()}).code, 64);
+    EXPECT_FALSE(fs::exists(out));
+  }
+}
+
 TEST_F(InputCli, FixtureOfACapturedCallReplays) {
   const std::string calls = (corpus / "captured" / "sglang_calls.jsonl").string();
   const fs::path out = folder / "small.json";

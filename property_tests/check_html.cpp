@@ -120,7 +120,7 @@ std::string CheckHtml::rule_table() const {
     std::string what = code(id);
     if (rule) what += "<br/>" + text_of(rule->says);
     std::string how = "<span class=\"";
-    how += severity + "\">" + severity + "</span>";
+    how.append(severity).append("\">").append(severity).append("</span>");
     std::string first = code(group->place);
     first += "<br/>" + text_of(group->call);
     rows += row({what, how, number(group->calls), number(group->places), first,
