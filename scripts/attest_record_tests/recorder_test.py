@@ -239,6 +239,19 @@ class LiveCheck(toy.Recording):
         with self.assertWarnsRegex(attest_record.AttestWarning, "policy seqused_k.is_int64"):
             toy.Server(toy.imported()).verify(dtype=torch.int32)
 
+    def test_the_frameworks_own_pool_finds_keys_and_values_swapped(self):
+        session = self.install(live="warn")
+        server = toy.Server(toy.imported())
+        pool = server.world.pool
+        pool.k_buffer, pool.v_buffer = [pool.k], [pool.v]
+        server.verify()
+        record = self.records()[0]
+        self.assertEqual(record["truth"]["k_pool"]["mem"], record["args"]["k"]["mem"])
+        self.assertEqual((session.counts["judged"], session.counts["findings"]), (1, 0))
+        pool.k, pool.v = pool.v, pool.k  # what the backend passes; the lists stay
+        with self.assertWarnsRegex(attest_record.AttestWarning, "layout.cache_is_the_pool"):
+            server.verify()
+
     def test_the_library_and_the_binary_agree(self):
         binary = SCRIPTS.parent / "build/bin/attest"
         binary = Path(os.environ.get("ATTEST_TEST_BINARY", binary))
