@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -36,6 +37,8 @@ struct RunOptions {
   /// it was captured with, then ",eager", another call in between, and ",inside", lengths made by
   /// the graph (docs/hip.md); empty = no graph.
   std::string graph;
+  /// Of one launch, for backends with a process of their own.
+  std::chrono::milliseconds time_limit{60'000};
   bool operator==(const RunOptions&) const = default;
 };
 
@@ -75,6 +78,11 @@ class Backend {
   /// Why a run that names no engine leaves it out, where another engine of the same kernel stands
   /// for it on this machine; empty = it does not.
   virtual std::string_view only_when_named() const { return ""; }
+  /// What --backend must say to get this one: a plugin goes by its file.
+  virtual std::string_view selector() const { return name(); }
+  /// Whether its launches happen in a process of its own, within RunOptions::time_limit: the judge
+  /// then needs no worker for it.
+  virtual bool has_own_process() const { return false; }
   /// \throws BackendError; a kernel's own refusal is RunResult::raised.
   virtual RunResult run(const Call& call, const TensorSource& source,
                         const RunOptions& options) const = 0;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -12,7 +14,9 @@
 #include "backends/faulty/wrap_faults.hpp"
 #include "backends/hip/hip_backend.hpp"
 #include "backends/hip/planted_faults.hpp"
+#include "backends/plugin/plugin_host.hpp"
 #include "backends/scalar/scalar_backend.hpp"
+#include "backends/worker/python_workers.hpp"
 
 namespace attest {
 namespace {
@@ -93,6 +97,32 @@ bool names(std::string_view prefix, std::string_view name) {
          ends.find(name[prefix.size()]) != std::string_view::npos;
 }
 
+/// Whether backends of this program answer to every part: then nobody needs to ask Python.
+bool all_are_own(std::string_view selector) {
+  const auto own = all_backends();
+  for (const std::string_view part : split_at_commas(selector)) {
+    if (part.empty() || names_a_plugin(part)) continue;
+    if (std::none_of(own.begin(), own.end(),
+                     [&](const Backend* b) { return names(part, b->name()); }))
+      return false;
+  }
+  return true;
+}
+
+/// The plugin in a file, loaded once.
+const Backend& plugin_of(const std::string& path) {
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<ForeignBackend>> loaded;
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<ForeignBackend>& backend = loaded[path];
+  try {
+    if (!backend) backend = load_plugin(path);
+  } catch (const BackendError& error) {
+    throw std::invalid_argument(error.what());
+  }
+  return *backend;
+}
+
 /// Levenshtein distance.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -135,6 +165,9 @@ std::vector<std::string> near_names(std::string_view wanted, std::span<const Bac
   const std::vector<std::string> near = near_names(part, from);
   for (std::size_t i = 0; i < near.size(); ++i) {
     text += (i == 0 ? "; near: " : ", ") + near[i];
+  }
+  if (from.data() == known_backends().data() && !python_workers().why_none.empty()) {
+    text += "; kernels in Python are not listed: " + python_workers().why_none;
   }
   throw std::invalid_argument(text);
 }
@@ -188,12 +221,23 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
   }
 }
 
+std::span<const Backend* const> known_backends() {
+  static const std::vector<const Backend*> list = [] {
+    const auto own = all_backends();
+    std::vector<const Backend*> known(own.begin(), own.end());
+    for (const ForeignBackend& backend : python_workers().backends) known.push_back(&backend);
+    return known;
+  }();
+  return list;
+}
+
 bool is_deliberate_fault(const Backend& backend) {
   return backend.name().starts_with(fault_prefix);
 }
 
 std::vector<const Backend*> select_backends(std::string_view selector) {
-  return select_backends(selector, all_backends());
+  const bool needs_python = !selector.empty() && !all_are_own(selector);
+  return select_backends(selector, needs_python ? known_backends() : all_backends());
 }
 
 std::vector<const Backend*> select_backends(std::string_view selector,
@@ -205,6 +249,10 @@ std::vector<const Backend*> select_backends(std::string_view selector,
     return selected;
   }
   for (const std::string_view part : split_at_commas(selector)) {
+    if (names_a_plugin(part)) {
+      selected.push_back(&plugin_of(std::string(part)));
+      continue;
+    }
     bool any = false;
     for (const Backend* backend : from) {
       if (!names(part, backend->name())) continue;
@@ -238,7 +286,8 @@ std::vector<const Backend*> backends_to_run(std::string_view selector) {
 }
 
 std::vector<std::string> unmet_requirements(std::string_view required) {
-  return unmet_requirements(required, all_backends());
+  if (required.empty()) return {};
+  return unmet_requirements(required, known_backends());
 }
 
 std::vector<std::string> unmet_requirements(std::string_view required,

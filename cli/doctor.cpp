@@ -3,12 +3,18 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "backends/registry.hpp"
 #include "cli/commands.hpp"
 #include "cli/environment.hpp"
+#include "cli/flags.hpp"
 #include "contracts/verdict.hpp"
+#include "property_tests/support_table.hpp"
 
 namespace attest {
 namespace {
@@ -16,11 +22,30 @@ namespace {
 struct Options {
   bool json = false;
   bool faults = false;
+  bool support = false;
+  std::string backend;
 };
 
+/// Those that can answer for a call: no deliberate faults, and nothing that cannot run here.
+std::vector<const Backend*> able(std::span<const Backend* const> all) {
+  std::vector<const Backend*> list;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(list), [](const Backend* backend) {
+    return !is_deliberate_fault(*backend) && backend->available();
+  });
+  return list;
+}
+
 Ending doctor(const Options& options) {
-  const Diagnosis diagnosis = examine(all_backends(), required_engines());
+  const std::vector<const Backend*> named =
+      options.backend.empty() ? std::vector<const Backend*>() : select_backends(options.backend);
+  const std::span<const Backend* const> asked =
+      options.backend.empty() ? known_backends() : std::span<const Backend* const>(named);
   const Console out = Console::of(STDOUT_FILENO, "standard output");
+  if (options.support) {
+    out.print(support_text(able(asked)));
+    return {};
+  }
+  const Diagnosis diagnosis = examine(asked, required_engines());
   out.print(options.json ? doctor_json(diagnosis) : doctor_text(diagnosis, options.faults, out));
   return {diagnosis.unmet.empty() ? 0 : exit_code(Verdict::unavailable)};
 }
@@ -32,6 +57,9 @@ void add_doctor(CLI::App& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
   command->add_flag("--json", options->json, "One JSON object instead of text");
   command->add_flag("--faults", options->faults, "List the deliberately faulty backends too");
+  command->add_flag("--support", options->support,
+                    "A table of features by backend, each cell asked, and why not");
+  add_selector(*command, options->backend, "Only these, by name, prefix or a plugin's file");
   command->callback([options, &chosen] { chosen.action = [options] { return doctor(*options); }; });
 }
 

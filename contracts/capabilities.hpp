@@ -41,6 +41,10 @@ struct Capabilities {
   std::int64_t most_kv_splits = 0;  ///< that RunOptions can force; 0 = none
   /// Can take its process down (device kernels, foreign code): the judge runs it in a worker.
   bool isolate = false;
+  /// Its pools may be sparse memory past 64 MiB; cases of such pools are drawn.
+  bool large_pools = true;
+  /// Tokens of a page that it takes; empty = any.
+  std::vector<std::int64_t> page_sizes;
   /// Can run a call as a captured graph that is replayed.
   bool graphs = false;
 };

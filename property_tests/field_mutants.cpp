@@ -5,7 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "fixtures/call_fields.hpp"
+#include "contracts/call_fields.hpp"
 
 namespace attest {
 namespace {

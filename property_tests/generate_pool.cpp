@@ -57,13 +57,17 @@ void evict_old_pages(Draw& draw, Problem& problem) {
 }  // namespace
 
 std::int64_t draw_page_size(Draw& draw, const GeneratorOptions& options) {
-  if (options.signature == Signature::unified) {
-    return draw.pick<std::int64_t>({1, 16, 16, 16, 48, 64, 64, 128});
-  }
-  return draw.pick<std::int64_t>({1, 1, 16, 64});  // these kernels index slots
+  const std::int64_t drawn =
+      options.signature == Signature::unified
+          ? draw.pick<std::int64_t>({1, 16, 16, 16, 48, 64, 64, 128})
+          : draw.pick<std::int64_t>({1, 1, 16, 64});  // these kernels index slots
+  if (!options.capabilities || options.capabilities->page_sizes.empty()) return drawn;
+  const std::vector<std::int64_t>& takes = options.capabilities->page_sizes;
+  if (std::find(takes.begin(), takes.end(), drawn) != takes.end()) return drawn;
+  return takes[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(takes.size())))];
 }
 
-void draw_pool(Draw& draw, const GeneratorOptions&, Problem& problem) {
+void draw_pool(Draw& draw, const GeneratorOptions& options, Problem& problem) {
   Pool& pool = problem.pool;
   const std::int64_t needed = pages_needed(problem);
   pool.num_pages =
@@ -74,7 +78,8 @@ void draw_pool(Draw& draw, const GeneratorOptions&, Problem& problem) {
                                : Placement::sequential;
   pool.seed = static_cast<std::uint64_t>(draw.below(1 << 20));
   draw_strides(draw, problem);
-  if (draw.chance(4)) cross_an_address_edge(draw, problem);
+  const bool large = !options.capabilities || options.capabilities->large_pools;
+  if (draw.chance(4) && large) cross_an_address_edge(draw, problem);
   // One page in a pool of two is the identity half the time; a few seeds on, it is not. A single
   // request placed in sequence always is.
   if (has_identity_table(problem, make_slot_map(problem))) pool.placement = Placement::permuted;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <new>
 
 #include "backends/worker/frame.hpp"
 #include "backends/worker/worker_process.hpp"
+#include "backends/worker/worker_program.hpp"
 #include "contracts/resource_error.hpp"
 #include "contracts/verdict.hpp"
 #include "memory/pool_memory.hpp"
@@ -25,14 +25,6 @@ WorkerProcess& worker_of_this_thread(const std::vector<std::string>& argv) {
   std::unique_ptr<WorkerProcess>& worker = workers[argv];
   if (!worker) worker = std::make_unique<WorkerProcess>(argv);
   return *worker;
-}
-
-/// The program `attest` that lies beside this one, or is it: test programs and embedders are not
-/// workers, and starting them as such would start them again.
-std::vector<std::string> default_worker() {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return {(self.parent_path() / "attest").string(), "worker"};
 }
 
 std::string in_words(const WorkerAnswer& answer) {
@@ -54,7 +46,7 @@ std::string answer_request(std::string_view bytes, std::span<const Backend* cons
 IsolatedBackend::IsolatedBackend(const Backend& inner, std::vector<std::string> argv,
                                  std::chrono::milliseconds limit)
     : inner_(inner), argv_(std::move(argv)), limit_(limit) {
-  if (argv_.empty()) argv_ = default_worker();
+  if (argv_.empty()) argv_ = worker_program();
 }
 
 RunResult IsolatedBackend::run(const Call& call, const TensorSource& source,

@@ -6,20 +6,9 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/worker/worker_errors.hpp"
 
 namespace attest {
-
-/// The process that ran the kernel died; what() says how, with its last output.
-class WorkerCrashed : public BackendError {
- public:
-  using BackendError::BackendError;
-};
-
-/// The process gave no answer within the limit and was killed.
-class WorkerHung : public BackendError {
- public:
-  using BackendError::BackendError;
-};
 
 /// A backend whose launches happen in a worker process: a crash or a hang is then the verdict of
 /// one case. Each thread that launches has a worker of its own, started with its first launch and

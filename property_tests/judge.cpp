@@ -185,7 +185,7 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
   const std::vector<std::int64_t> only_rows = sample(c, meaning, judgement);
   if (options.before_launch) options.before_launch(judgement.repro);
   std::optional<IsolatedBackend> isolated;
-  if (backend.capabilities().isolate) {
+  if (backend.capabilities().isolate && !backend.has_own_process()) {
     isolated.emplace(backend, options.worker, options.time_limit);
   }
   const Launched launched =
@@ -200,12 +200,14 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
 
 Judgement judge(const Case& c, const Backend& backend, const JudgeOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
+  JudgeOptions within = options;
+  within.run.time_limit = options.time_limit;
   Judgement judgement;
   judgement.backend = backend.name();
   judgement.engine = split_backend_name(backend.name()).engine;
-  judgement.repro = repro_line(c, backend.name(), options.rules, options.program);
+  judgement.repro = repro_line(c, backend.selector(), options.rules, options.program);
   if (backend.capabilities().isolate) judgement.repro += limit_flag(options.time_limit);
-  decide(c, backend, options, judgement);
+  decide(c, backend, within, judgement);
   judgement.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return judgement;
@@ -226,8 +228,8 @@ std::string repro_line(const Case& c, std::string_view backend, RulesMode rules,
                        std::string_view program) {
   const bool generated = c.origin.starts_with("--");
   std::string line(program);
-  line += generated ? " run --backend " + std::string(backend) + ' ' + c.origin
-                    : " replay " + shell_word(c.origin) + " --backend " + std::string(backend);
+  line += generated ? " run --backend " + shell_word(backend) + ' ' + c.origin
+                    : " replay " + shell_word(c.origin) + " --backend " + shell_word(backend);
   if (rules == RulesMode::report) line += " --rules=report";
   if (rules == RulesMode::off) line += " --rules=off";
   if (generated && !c.fault.empty()) line += " --fault " + c.fault;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "contracts/signatures.hpp"
-#include "fixtures/call_fields.hpp"
+#include "contracts/call_fields.hpp"
 #include "memory/tensor_layout.hpp"
 
 namespace attest {

@@ -53,6 +53,7 @@ void save_failure(CaseResult& result, const Case& c, const Backend& backend, Rul
                   const std::filesystem::path& folder) {
   Fixture fixture =
       fixture_of(c, backend.name(), result.judgement.verdict, rejecting_rules(result.judgement));
+  fixture.backend = backend.selector();
   if (rules == RulesMode::report) fixture.name += "-rules-report";
   if (rules == RulesMode::off) fixture.name += "-rules-off";
   if (!folder.empty()) std::filesystem::create_directories(folder);

@@ -8,7 +8,7 @@
 #include "backends/registry.hpp"
 #include "contracts/byte_overlap.hpp"
 #include "contracts/rules.hpp"
-#include "fixtures/call_fields.hpp"
+#include "contracts/call_fields.hpp"
 #include "property_tests/generators.hpp"
 #include "property_tests/judge.hpp"
 

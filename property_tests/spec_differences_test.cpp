@@ -7,7 +7,7 @@
 
 #include "backends/registry.hpp"
 #include "contracts/signatures.hpp"
-#include "fixtures/call_fields.hpp"
+#include "contracts/call_fields.hpp"
 #include "property_tests/generators.hpp"
 
 namespace attest {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs a build into a scratch folder, builds docs/examples/my_kernel against find_package(attest),
-# and sees the example pass and its bug caught; a C program checks a call through libattest.
+# and sees the example pass and its bug caught; a C program checks a call through libattest; the plugin
+# docs/examples/my_plugin is built against the one header, and passes or has its bug caught.
 # Usage: scripts/check_install.sh BUILD_DIR
 set -euo pipefail
 build=${1:?usage: check_install.sh BUILD_DIR}
@@ -36,4 +37,18 @@ if "$work/build-my_kernel/my_kernel" bug >"$work/log"; then
   exit 1
 fi
 grep -q "causal_one_long" "$work/log" || { echo "check_install: the example's bug was not explained"; cat "$work/log"; exit 1; }
+
+# A plugin needs the one header and a C compiler.
+plugin="$here/docs/examples/my_plugin/my_plugin.c"
+for bug in "" -DBUG; do
+  "${CC:-cc}" -shared -fPIC -O2 $bug -I "$work/prefix/include/attest/backends/plugin" "$plugin" -o "$work/libmine$bug.so" -lm
+done
+cd "$work"
+run=(prefix/bin/attest run --cases 40 --max-kv 128 --quiet --out found)
+"${run[@]}" --backend ./libmine.so >log || { cat log; exit 1; }
+if "${run[@]}" --backend ./libmine-DBUG.so --max-saved 1 >log; then
+  echo "check_install: the example plugin's bug was not caught"
+  exit 1
+fi
+grep -q "causal_one_long" log || { echo "check_install: the example plugin's bug was not explained"; cat log; exit 1; }
 echo "check_install: ok"

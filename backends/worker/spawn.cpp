@@ -17,6 +17,7 @@ namespace {
 
 constexpr int child_socket = 3;
 constexpr int child_status = 4;
+constexpr int child_shared = 5;
 
 [[noreturn]] void fail(const std::string& step, const std::string& program, int error) {
   throw ResourceError(error, "cannot start worker " + program + ": " + step);
@@ -45,7 +46,7 @@ void set_nonblocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOC
 /// What runs between fork and exec: async-signal-safe calls only, for the parent may have threads.
 struct ChildPlan {
   pid_t parent = -1;
-  int socket = -1, output = -1, status = -1;
+  int socket = -1, output = -1, status = -1, shared = -1;
   char* const* argv = nullptr;
 
   [[noreturn]] void run() const {
@@ -53,13 +54,15 @@ struct ChildPlan {
     const int high_socket = fcntl(socket, F_DUPFD_CLOEXEC, 10);
     const int high_output = fcntl(output, F_DUPFD_CLOEXEC, 10);
     const int high_status = fcntl(status, F_DUPFD_CLOEXEC, 10);
+    const int high_shared = shared >= 0 ? fcntl(shared, F_DUPFD_CLOEXEC, 10) : -1;
     const int nothing = open("/dev/null", O_RDONLY);
     const bool moved = dup2(nothing, STDIN_FILENO) >= 0 && dup2(high_output, STDOUT_FILENO) >= 0 &&
                        dup2(high_output, STDERR_FILENO) >= 0 &&
                        dup2(high_socket, child_socket) >= 0 &&
-                       dup3(high_status, child_status, O_CLOEXEC) >= 0;
+                       dup3(high_status, child_status, O_CLOEXEC) >= 0 &&
+                       (shared < 0 || dup2(high_shared, child_shared) >= 0);
     if (!moved) give_up(high_status);
-    close_range(child_status + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    close_range(shared < 0 ? child_shared : child_shared + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 
     sigset_t none;
     sigemptyset(&none);
@@ -90,9 +93,10 @@ int exec_error(int status) {
 
 }  // namespace
 
-Child spawn(const std::vector<std::string>& argv) {
+Child spawn(const std::vector<std::string>& argv, int shared) {
   if (argv.empty()) throw std::invalid_argument("cannot start worker: no program given");
   std::vector<std::string> words = argv;
+  if (shared >= 0) words.push_back(std::to_string(child_shared));
   words.push_back(std::to_string(child_socket));
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
@@ -102,8 +106,12 @@ Child spawn(const std::vector<std::string>& argv) {
   Pair socket = socket_pair(argv[0]);
   Pair output = pipe_pair(argv[0]);
   Pair status = pipe_pair(argv[0]);
-  const ChildPlan plan{getpid(), socket.child.get(), output.child.get(), status.child.get(),
-                       pointers.data()};
+  const ChildPlan plan{.parent = getpid(),
+                       .socket = socket.child.get(),
+                       .output = output.child.get(),
+                       .status = status.child.get(),
+                       .shared = shared,
+                       .argv = pointers.data()};
   const pid_t pid = fork();
   if (pid < 0) fail("fork", argv[0], errno);
   if (pid == 0) plan.run();

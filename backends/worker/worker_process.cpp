@@ -68,7 +68,19 @@ struct WorkerProcess::Exchange {
   std::size_t sent = 0;
   std::string in;  ///< header and payload so far
   std::size_t wanted = frame_header_bytes;
+  std::string doing;  ///< the last interim frame, and when it came
+  Clock::time_point heard;
 
+  /// Whether the frame that just came is none of the caller's. Makes room for the next.
+  bool interim(std::string_view prefix) {
+    std::string frame = reply();
+    if (prefix.empty() || !frame.starts_with(prefix)) return false;
+    doing = std::move(frame);
+    heard = Clock::now();
+    in.clear();
+    wanted = frame_header_bytes;
+    return true;
+  }
   bool sending() const { return sent < out.size(); }
   std::string reply() const { return in.substr(frame_header_bytes); }
 
@@ -96,7 +108,8 @@ struct WorkerProcess::Exchange {
   }
 };
 
-WorkerProcess::WorkerProcess(std::vector<std::string> argv) : argv_(std::move(argv)) {}
+WorkerProcess::WorkerProcess(std::vector<std::string> argv, WorkerExtras extras)
+    : argv_(std::move(argv)), extras_(std::move(extras)) {}
 
 WorkerProcess::~WorkerProcess() { stop(); }
 
@@ -112,7 +125,7 @@ void WorkerProcess::ensure_started() {
     stop();  // it ended or went astray between requests: no case is to blame
   }
   last_words_.clear();
-  child_ = spawn(argv_);
+  child_ = spawn(argv_, extras_.shared);
   ++starts_;
 }
 
@@ -150,8 +163,18 @@ std::string WorkerProcess::how_it_ended() {
   return describe_status(status);
 }
 
-WorkerAnswer WorkerProcess::crashed(const std::string& how) const {
-  return {WorkerOutcome::crashed, "", how, last_words_};
+WorkerAnswer WorkerProcess::answer(const Exchange& exchange, WorkerOutcome outcome,
+                                   std::string how) const {
+  WorkerAnswer answer{.outcome = outcome,
+                      .reply = outcome == WorkerOutcome::reply ? exchange.reply() : std::string(),
+                      .how = std::move(how),
+                      .last_words = last_words_,
+                      .doing = exchange.doing};
+  if (!exchange.doing.empty()) {
+    answer.silent =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - exchange.heard);
+  }
+  return answer;
 }
 
 /// Waits for either descriptor and moves whatever can be moved.
@@ -184,23 +207,26 @@ WorkerAnswer WorkerProcess::ask(std::string_view request, std::chrono::milliseco
   while (step == Step::more && Clock::now() < deadline) {
     try {
       step = advance(exchange, left_until(deadline));
+      if (step == Step::done && exchange.interim(extras_.interim_prefix)) step = Step::more;
     } catch (const FrameError& error) {
       read_output();
       stop();
-      return crashed(std::string("broke the protocol: ") + error.what());
+      return answer(exchange, WorkerOutcome::crashed,
+                    std::string("broke the protocol: ") + error.what());
     }
   }
   if (step == Step::closed) {
     const std::string how = how_it_ended();
-    return crashed(exchange.in.empty() ? how : how + " in the middle of a reply");
+    return answer(exchange, WorkerOutcome::crashed,
+                  exchange.in.empty() ? how : how + " in the middle of a reply");
   }
   read_output();
   if (step == Step::done) {
-    return {WorkerOutcome::reply, exchange.reply(), "", last_words_};
+    return answer(exchange, WorkerOutcome::reply, "");
   }
   stop();
-  return {WorkerOutcome::hung, "", "no reply within " + std::to_string(limit.count()) + " ms",
-          last_words_};
+  return answer(exchange, WorkerOutcome::hung,
+                "no reply within " + std::to_string(limit.count()) + " ms");
 }
 
 }  // namespace attest

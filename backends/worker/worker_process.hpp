@@ -23,6 +23,14 @@ struct WorkerAnswer {
   /// hang: "no reply within 500 ms".
   std::string how;
   std::string last_words;  ///< the end of what it wrote to stdout and stderr, at most 16 KiB
+  std::string doing;       ///< the last interim frame of this request; empty = none
+  std::chrono::milliseconds silent{0};  ///< since that frame
+};
+
+/// What else a process is given, and what it may send.
+struct WorkerExtras {
+  int shared = -1;             ///< descriptor it inherits (worker/spawn.hpp); -1: none
+  std::string interim_prefix;  ///< frames that start so are no replies; empty: every frame is one
 };
 
 /// A process that answers one request at a time, so that code which may crash or hang takes only
@@ -34,7 +42,8 @@ struct WorkerAnswer {
 class WorkerProcess {
  public:
   /// `argv`: program and arguments; the number of the socket is appended (worker/spawn.hpp).
-  explicit WorkerProcess(std::vector<std::string> argv);
+  /// `extras.shared` must stay open as long as this object.
+  explicit WorkerProcess(std::vector<std::string> argv, WorkerExtras extras = {});
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
   ~WorkerProcess();
@@ -57,11 +66,12 @@ class WorkerProcess {
   struct Exchange;
   void ensure_started();
   Step advance(Exchange& exchange, int timeout_ms);
-  WorkerAnswer crashed(const std::string& how) const;
+  WorkerAnswer answer(const Exchange& exchange, WorkerOutcome outcome, std::string how) const;
   std::string how_it_ended();
   void read_output();
 
   std::vector<std::string> argv_;
+  WorkerExtras extras_;
   Child child_;
   int starts_ = 0;
   std::string last_words_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -14,6 +15,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/worker/frame.hpp"
+#include "backends/worker/shared_memory.hpp"
 #include "contracts/resource_error.hpp"
 
 namespace attest {
@@ -187,6 +189,66 @@ TEST(Worker, ThatCannotBeStartedNamesTheProgramAndTheError) {
   }
   EXPECT_EQ(open_descriptors(), before);
   EXPECT_TRUE(has_no_children());
+}
+
+TEST(Worker, MayTellWhatItIsDoingBeforeItReplies) {
+  WorkerProcess worker(child(), {.interim_prefix = "~"});
+  const WorkerAnswer answer = worker.ask("alive", patient);
+  EXPECT_EQ(answer.reply, "echo alive");
+  EXPECT_EQ(answer.doing, "~thinking hard");
+}
+
+TEST(Worker, ThatHangsIsKnownByWhatItLastSaid) {
+  WorkerProcess worker(child(), {.interim_prefix = "~"});
+  const WorkerAnswer answer = worker.ask("alive, then hang", short_limit);
+  EXPECT_EQ(answer.outcome, WorkerOutcome::hung);
+  EXPECT_EQ(answer.doing, "~thinking hard");
+}
+
+TEST(Worker, InheritsTheMemoryThatItShares) {
+  SharedMemory memory;
+  memory.grow(1);
+  memory.bytes().front() = std::byte{'!'};
+  WorkerProcess worker(child(), {.shared = memory.descriptor()});
+  EXPECT_EQ(worker.ask("shared", patient).reply, "!");
+}
+
+TEST(SharedMemory, KeepsWhatItHoldsWhenItGrows) {
+  SharedMemory memory;
+  memory.grow(100);
+  memory.bytes()[99] = std::byte{7};
+  memory.grow(std::size_t{5} << 20);
+  EXPECT_GE(memory.bytes().size(), std::size_t{5} << 20);
+  EXPECT_EQ(memory.bytes()[99], std::byte{7});
+}
+
+TEST(SharedMemory, ThatCannotBeHadNamesTheBytesAndTheError) {
+  const std::size_t before = open_descriptors();
+  try {
+    SharedMemory().grow(std::size_t{1} << 55);
+    FAIL() << "nothing was thrown";
+  } catch (const ResourceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("allocating 36028797018963968 bytes of the memory shared"));
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(SharedMemory, PastALimitOfTheProcessNamesTheBytesAndTheError) {
+  rlimit whole{};
+  getrlimit(RLIMIT_FSIZE, &whole);
+  const rlimit small{.rlim_cur = 4096, .rlim_max = whole.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);  // as attest does
+  std::string said;
+  try {
+    SharedMemory().grow(std::size_t{1} << 20);
+  } catch (const ResourceError& error) {
+    said = error.what();
+  }
+  signal(SIGXFSZ, handler);
+  setrlimit(RLIMIT_FSIZE, &whole);
+  EXPECT_THAT(said, HasSubstr("allocating 1048576 bytes of the memory shared"));
+  EXPECT_THAT(said, HasSubstr("File too large"));
 }
 
 TEST(Frame, HeaderSaysTheLengthAndNothingElse) {

@@ -56,6 +56,17 @@ void obey(int fd, const std::string& request) {
     for (int i = 0; i < 20000; ++i) std::cerr << "line " << i << " of far too many\n";
     std::cout << "and this went to stdout\n" << std::flush;
   }
+  if (request == "alive" || request == "alive, then hang") {
+    write_frame(fd, "~thinking");
+    write_frame(fd, "~thinking hard");
+    if (request != "alive") sleep_forever();
+  }
+  if (request == "shared") {  // its number stands before the socket's
+    char byte = 0;
+    if (pread(fd == 3 ? 5 : -1, &byte, 1, 0) != 1) _exit(4);
+    write_frame(fd, std::string(1, byte));
+    return;
+  }
   if (request == "twice") write_frame(fd, "one more than was asked for");
   if (request == "magic" || request == "version" || request == "huge") {
     send_raw(fd, broken_header(request));

@@ -1,0 +1,162 @@
+#include "backends/worker/protocol.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/scalar/scalar_cases.hpp"
+#include "backends/worker/call_image.hpp"
+
+namespace attest {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+template <class Action>
+std::string refusal(Action&& action) {
+  try {
+    action();
+  } catch (const BackendError& error) {
+    return error.what();
+  }
+  return "it was taken";
+}
+
+constexpr const char* good = R"({"attest": 1, "name": "x.unified@cpu", "version": "2",
+  "capabilities": {"signature": "unified", "q_dtypes": ["bf16"], "kv_dtypes": ["f16"],
+                   "window": true, "page_sizes": [16]},
+  "profile": {"p_dtype": "f32", "z_limit": {"normal": 1.5}}})";
+
+std::string with(const std::string& old, const std::string& replacement) {
+  std::string text = good;
+  text.replace(text.find(old), old.size(), replacement);
+  return text;
+}
+
+std::string refused(const std::string& reply) {
+  return refusal([&] { description_from(reply, "./x.so"); });
+}
+
+TEST(WorkerProtocol, ReadsADescription) {
+  const Description d = description_from(good, "./x.so");
+  EXPECT_EQ(d.name, "x.unified@cpu");
+  EXPECT_TRUE(d.available);
+  EXPECT_EQ(d.capabilities.signature, Signature::unified);
+  EXPECT_EQ(d.capabilities.kv_dtypes, std::vector{Dtype::f16});
+  EXPECT_TRUE(d.capabilities.window);
+  EXPECT_FALSE(d.capabilities.softcap) << "what is not claimed is off";
+  EXPECT_TRUE(d.capabilities.isolate);
+  EXPECT_EQ(d.capabilities.page_sizes, std::vector<std::int64_t>{16});
+  EXPECT_EQ(d.profile.p_dtype, Dtype::f32);
+  EXPECT_EQ(d.profile.version, "2");
+  EXPECT_EQ(d.profile.z_limit.at("normal"), 1.5);
+}
+
+TEST(WorkerProtocol, OfAnotherVersionIsRefusedWithBothVersions) {
+  EXPECT_EQ(refused(with("1,", "3,")),
+            "./x.so speaks version 3 of the worker protocol, this attest version 1");
+}
+
+TEST(WorkerProtocol, GivesAWorkersOwnErrorUnderItsName) {
+  EXPECT_EQ(refused(R"({"attest": 1, "error": "no such device"})"), "./x.so: no such device");
+  EXPECT_EQ(refused(R"({"attest": 1, "error": "./x.so: no symbol"})"), "./x.so: no symbol");
+}
+
+TEST(WorkerProtocol, NamesTheMemberThatIsWrong) {
+  EXPECT_THAT(refused("hello"), AllOf(StartsWith("./x.so: "), HasSubstr("no JSON object")));
+  EXPECT_THAT(refused(with("\"bf16\"", "\"int64\"")), HasSubstr("/capabilities/q_dtypes"));
+  EXPECT_THAT(refused(with("\"unified\"", "\"united\"")), HasSubstr("/capabilities/signature"));
+  EXPECT_THAT(refused(with("\"window\"", "\"windows\"")), HasSubstr("/capabilities/windows"));
+  EXPECT_THAT(refused(with("true", "1")), HasSubstr("/capabilities/window"));
+  EXPECT_THAT(refused(with("[16]", "[0]")), HasSubstr("/capabilities/page_sizes"));
+  EXPECT_THAT(refused(with("p_dtype", "q_dtype")), HasSubstr("/q_dtype"));
+  EXPECT_THAT(refused(with("x.unified@cpu", "x")), StartsWith("./x.so: "));
+  EXPECT_THAT(refused(with("\"version\": \"2\",", "")), HasSubstr("/version"));
+}
+
+TEST(WorkerProtocol, WantsAReasonWithANo) {
+  EXPECT_THAT(refused(with("\"version\"", "\"available\": false, \"version\"")),
+              HasSubstr("/reason"));
+  const Description d = description_from(
+      with("\"version\"", "\"available\": false, \"reason\": \"pip\", \"version\""), "./x.so");
+  EXPECT_EQ(d.available.reason, "pip");
+}
+
+TEST(WorkerProtocol, ReadsWhatARunLeft) {
+  const RunReply ran = run_reply_from(
+      R"({"attest": 1, "engine": "H200", "form": "3d", "counters": {"launches": 2}, "lints": ["x"]})",
+      "w");
+  EXPECT_EQ(ran.kind, RunReply::Kind::ran);
+  EXPECT_EQ(ran.engine, "H200");
+  EXPECT_EQ(ran.counters.at("launches"), 2);
+  EXPECT_EQ(run_reply_from(R"({"attest": 1, "engine": "", "lost": "gone"})", "w").kind,
+            RunReply::Kind::lost);
+  EXPECT_THAT(refusal([] { run_reply_from(R"({"attest": 1})", "w"); }), HasSubstr("engine"));
+}
+
+TEST(WorkerProtocol, FindsTheTextOfAnAliveFrame) {
+  EXPECT_EQ(alive_text(R"({"alive": "compiling"})"), "compiling");
+  EXPECT_EQ(alive_text("{}"), "");
+}
+
+/// A call, and what a well-behaved worker may do with its image.
+struct Imaged {
+  explicit Imaged(const ScalarCase& c)
+      : source(c.problem, c.recipe, 3),
+        call(call_of(c, source)),
+        image(call, source, 0),
+        bytes(image.bytes()) {
+    image.write(bytes);
+  }
+  const TensorArgument& tensor(const std::string& name) const {
+    for (const Argument& argument : image.arguments()) {
+      if (argument.name == name) return std::get<TensorArgument>(argument.value);
+    }
+    throw std::invalid_argument(name);
+  }
+  std::vector<std::string> damage() {
+    RunResult result;
+    image.collect(bytes, result);
+    return result.damage;
+  }
+  TensorSource source;
+  Call call;
+  CallImage image;
+  std::vector<std::byte> bytes;
+};
+
+TEST(CallImage, LeavesNoDamageWhereNothingWasTouched) {
+  for (const ScalarCase& c : scalar_cases()) {
+    Imaged imaged(c);
+    EXPECT_THAT(imaged.damage(), testing::IsEmpty());
+  }
+}
+
+TEST(CallImage, PutsEveryTensorInsideItsGuards) {
+  for (const ScalarCase& c : scalar_cases()) {
+    const Imaged imaged(c);
+    for (const Argument& argument : imaged.image.arguments()) {
+      const auto* tensor = std::get_if<TensorArgument>(&argument.value);
+      if (!tensor) continue;
+      EXPECT_GE(tensor->at - tensor->first, 256) << argument.name;
+      EXPECT_LE(tensor->end, static_cast<std::int64_t>(imaged.bytes.size())) << argument.name;
+    }
+  }
+}
+
+TEST(CallImage, FindsAByteChangedInFrontOfAnyTensor) {
+  for (const ScalarCase& c : scalar_cases()) {
+    const Imaged names(c);
+    for (const Argument& argument : names.image.arguments()) {
+      const auto* tensor = std::get_if<TensorArgument>(&argument.value);
+      if (!tensor) continue;
+      Imaged imaged(c);
+      imaged.bytes[static_cast<std::size_t>(tensor->at) - 1] ^= std::byte{0x10};
+      EXPECT_EQ(imaged.damage().size(), 1U) << argument.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attest

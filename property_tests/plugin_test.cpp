@@ -1,0 +1,158 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+
+#include "backends/plugin/plugin_host.hpp"
+#include "property_tests/judge.hpp"
+#include "property_tests/stub_backend.hpp"
+
+// test_plugin.cpp misbehaves as ATTEST_TEST_PLUGIN says; each test loads it anew.
+
+namespace attest {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using namespace std::chrono_literals;
+
+constexpr const char* plugin_file = ATTEST_TEST_PLUGIN_FILE;
+
+class Plugin : public testing::Test {
+ protected:
+  ~Plugin() override { unsetenv("ATTEST_TEST_PLUGIN"); }
+
+  static std::unique_ptr<ForeignBackend> that(const char* misbehaves,
+                                              const char* file = plugin_file) {
+    setenv("ATTEST_TEST_PLUGIN", misbehaves, 1);
+    return load_plugin(file, ATTEST_BINARY);
+  }
+  static Judgement judged(const char* misbehaves, std::chrono::milliseconds limit = 20s) {
+    JudgeOptions options;
+    options.time_limit = limit;
+    return judge(verify_case(), *that(misbehaves), options);
+  }
+  /// What loading it says.
+  static std::string refusal(const char* misbehaves, const char* file = plugin_file) {
+    try {
+      that(misbehaves, file);
+    } catch (const BackendError& error) {
+      return error.what();
+    }
+    return "it was loaded";
+  }
+};
+
+TEST_F(Plugin, IsABackendAndPasses) {
+  const auto backend = that("");
+  EXPECT_EQ(backend->name(), "mine.unified@cpu");
+  EXPECT_EQ(backend->selector(), plugin_file);
+  EXPECT_EQ(backend->profile().version, "1.0");
+  const Judgement j = judge(verify_case(), *backend);
+  EXPECT_EQ(j.verdict, Verdict::pass) << j.reason;
+  EXPECT_EQ(j.engine, "cpu");
+  EXPECT_GT(j.worst_z, 0) << "its profile's z_limit is not used";
+}
+
+TEST_F(Plugin, ReproducesUnderItsFile) {
+  EXPECT_THAT(judge(verify_case(), *that("")).repro,
+              HasSubstr(std::string("--backend ") + plugin_file));
+}
+
+TEST_F(Plugin, HasItsBugCaught) {
+  JudgeOptions options;
+  const auto backend = that("", ATTEST_TEST_PLUGIN_WITH_BUG);
+  const Judgement j = judge(verify_case(), *backend, options);
+  EXPECT_EQ(j.verdict, Verdict::mismatch);
+  EXPECT_THAT(j.diagnosis, StartsWith("causal_one_long"));
+}
+
+TEST_F(Plugin, OfAnotherVersionIsRefusedWithBothVersions) {
+  EXPECT_EQ(refusal("lies"),
+            std::string(plugin_file) +
+                ": attest_plugin_abi() is 7, this attest takes plugins of version 1");
+}
+
+TEST_F(Plugin, WithoutASymbolIsRefusedByFileAndSymbol) {
+  EXPECT_THAT(
+      refusal("", ATTEST_TEST_PLUGIN_WITHOUT_RUN),
+      AllOf(StartsWith(ATTEST_TEST_PLUGIN_WITHOUT_RUN), HasSubstr("no symbol attest_plugin_run")));
+}
+
+TEST_F(Plugin, ThatIsNoLibraryIsRefusedByFile) {
+  EXPECT_THAT(
+      refusal("", "./no_such_plugin.so"),
+      AllOf(StartsWith("./no_such_plugin.so: cannot be loaded"), HasSubstr("No such file")));
+  EXPECT_THAT(refusal("", ATTEST_TEST_PLUGIN_SOURCE), HasSubstr("cannot be loaded"));
+}
+
+TEST_F(Plugin, ThatDescribesItselfBadlyIsRefusedByMember) {
+  EXPECT_THAT(refusal("null"), HasSubstr("attest_plugin_describe() gave NULL"));
+  EXPECT_THAT(refusal("no_json"), HasSubstr("is no JSON object"));
+  EXPECT_THAT(refusal("unknown_member"),
+              AllOf(StartsWith(plugin_file), HasSubstr("/capabilities/windows")));
+}
+
+TEST_F(Plugin, WhoseConstructorCrashesIsRefusedByFile) {
+  EXPECT_THAT(refusal("constructor_crashes"),
+              AllOf(StartsWith(plugin_file), HasSubstr("signal 11")));
+}
+
+TEST_F(Plugin, ThatCrashesIsTheVerdictOfThatCase) {
+  const Judgement j = judged("run_crashes");
+  EXPECT_EQ(j.verdict, Verdict::crashed);
+  EXPECT_THAT(j.reason, HasSubstr("signal 11"));
+  EXPECT_EQ(judged("exits").verdict, Verdict::crashed);
+}
+
+TEST_F(Plugin, ThatCrashesWhenAskedIsTheVerdictOfThatCaseToo) {
+  const Judgement j = judged("supports_crashes");
+  EXPECT_EQ(j.verdict, Verdict::crashed);
+  EXPECT_THAT(j.reason, HasSubstr("asked whether it supports the call"));
+}
+
+TEST_F(Plugin, ThatHangsIsTheVerdictOfThatCase) {
+  const Judgement j = judged("run_hangs", 300ms);
+  EXPECT_EQ(j.verdict, Verdict::hung);
+  EXPECT_THAT(j.reason, HasSubstr("no reply within 300 ms"));
+}
+
+TEST_F(Plugin, ThatThrowsIsAVerdictWithItsWords) {
+  const Judgement j = judged("throws");
+  EXPECT_EQ(j.verdict, Verdict::crashed);
+  EXPECT_THAT(j.reason, AllOf(HasSubstr(plugin_file),
+                              HasSubstr("attest_plugin_run() threw: a kernel's own trouble")));
+  EXPECT_THAT(judged("throws_an_int").reason, HasSubstr("threw what is no std::exception"));
+}
+
+TEST_F(Plugin, ThatRefusesACallDisagreesWithTheRules) {
+  const Judgement j = judged("refuses");
+  EXPECT_EQ(j.verdict, Verdict::mismatch);
+  EXPECT_EQ(j.reason, "kernel raised: head_dim is odd");
+}
+
+TEST_F(Plugin, ThatReturnsNoResultOfTheHeaderFails) {
+  EXPECT_THAT(judged("unknown_result").reason, HasSubstr("returned 42"));
+}
+
+TEST_F(Plugin, ThatDoesNotSupportACallSaysWhy) {
+  const Judgement j = judged("no");
+  EXPECT_EQ(j.verdict, Verdict::unsupported);
+  EXPECT_EQ(j.reason, "not today");
+}
+
+TEST_F(Plugin, ThatWritesWhereItMustNotIsCaught) {
+  for (const auto& [misbehaves, place] : {std::pair{"writes_past_out", "out: "},
+                                          {"writes_to_q", "q: "},
+                                          {"writes_before_k", "k: K pool: byte -2"}}) {
+    const Judgement j = judged(misbehaves);
+    EXPECT_EQ(j.verdict, Verdict::mismatch) << misbehaves;
+    EXPECT_THAT(j.reason, AllOf(StartsWith("damage: "), HasSubstr(place))) << misbehaves;
+  }
+}
+
+}  // namespace
+}  // namespace attest
