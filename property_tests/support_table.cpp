@@ -11,9 +11,17 @@
 namespace attest {
 namespace {
 
-/// Two requests of a verify step, pages of 16, bf16: what every kernel here takes.
-Problem plain_step(Signature signature) {
+void dtypes(Problem& p, Dtype q, Dtype kv) {
+  p.model.q_dtype = q;
+  p.model.kv_dtype = kv;
+  p.model.out_dtype = is_fp8(q) ? Dtype::bf16 : q;
+}
+
+/// Two requests of a verify step, pages of 16, the first dtypes that the kernel lists.
+Problem plain_step(const Capabilities& can) {
+  const Signature signature = can.signature;
   Problem p;
+  dtypes(p, can.q_dtypes.front(), can.kv_dtypes.front());
   p.mode = Mode::target_verify;
   p.model.num_q_heads = 8;
   p.model.num_kv_heads = 2;
@@ -40,12 +48,6 @@ Problem plain_step(Signature signature) {
     for (Request& request : p.requests) request.new_tokens = 1;
   }
   return p;
-}
-
-void dtypes(Problem& p, Dtype q, Dtype kv) {
-  p.model.q_dtype = q;
-  p.model.kv_dtype = kv;
-  p.model.out_dtype = is_fp8(q) ? Dtype::bf16 : q;
 }
 
 constexpr std::array features = {
@@ -112,13 +114,13 @@ Answer claimed(const Capabilities& can, const Problem& p) {
 std::span<const Feature> all_features() { return features; }
 
 Support support_of(const Backend& backend, const Feature& feature) {
-  const Signature signature = backend.capabilities().signature;
-  Problem problem = plain_step(signature);
+  const Capabilities& can = backend.capabilities();
+  Problem problem = plain_step(can);
   feature.put(problem);
   if (problem_error(problem)) return {.expressible = false, .answer = {}};
-  const auto call = lower(signature, problem, make_slot_map(problem));
+  const auto call = lower(can.signature, problem, make_slot_map(problem));
   if (std::holds_alternative<Unsupported>(call)) return {.expressible = false, .answer = {}};
-  if (Answer answer = claimed(backend.capabilities(), problem); !answer) return {true, answer};
+  if (Answer answer = claimed(can, problem); !answer) return {true, answer};
   return {true, backend.supports(std::get<Call>(call))};
 }
 

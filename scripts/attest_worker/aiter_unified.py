@@ -18,9 +18,6 @@ AMD_ONLY = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 class AiterUnified(TritonUnified):
     package = "aiter"
     written_for = "0.1.20"
-    capabilities = {"signature": "unified", "q_dtypes": ["bf16", "f16"],
-                    "kv_dtypes": ["bf16", "f16"], "window": True, "softcap": True, "sinks": True,
-                    "forms": True, "page_sizes": PAGES, "reads_v_past_kv_len": True}
 
     def __init__(self, engine):
         self.engine = engine
@@ -28,6 +25,11 @@ class AiterUnified(TritonUnified):
         self.says = "AITER's Triton unified_attention " + {
             "rocm": "on an AMD GPU", "cuda": "on an NVIDIA GPU",
             "interpreter": "in Triton's interpreter, on any CPU"}[engine]
+
+        self.capabilities = {"signature": "unified", "q_dtypes": self.halves(),
+                             "kv_dtypes": self.halves(), "window": True, "softcap": True,
+                             "sinks": True, "forms": True, "page_sizes": PAGES,
+                             "reads_v_past_kv_len": True}
 
     def version(self):
         return "aiter " + (version_of("amd-aiter") or version_of("aiter-triton-source")

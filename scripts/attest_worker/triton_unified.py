@@ -20,6 +20,11 @@ class TritonUnified(TorchKernel):
     profile = {"p_dtype": "bf16", "p_follows_q_dtype": True, "exp_relative_error": 2e-6,
                "kv_splits": 128, "z_limit": {"normal": 1.5, "recall": 1.6, "features": 1.5}}
 
+    def halves(self):
+        """What q, K and V may be. Triton's interpreter takes the bits of bf16 for integers in a
+        product (3.6.0), so it gets f16."""
+        return ["f16"] if self.engine == "interpreter" else ["bf16", "f16"]
+
     def import_function(self):
         """The kernel's host function. \\raises ImportError, Unavailable"""
         raise NotImplementedError

@@ -8,15 +8,15 @@ SEGMENTS = 16  # as vLLM's backend sets num_par_softmax_segments
 class VllmUnified(TritonUnified):
     package = "vllm"
     written_for = "0.33.0"
-    capabilities = {"signature": "unified", "q_dtypes": ["bf16", "f16"],
-                    "kv_dtypes": ["bf16", "f16"], "window": True, "softcap": True, "sinks": True,
-                    "forms": True, "page_sizes": PAGES}
-
     def __init__(self, engine):
         self.engine = engine
         self.name = f"vllm.unified@{engine}"
         self.says = "vLLM's Triton unified_attention " + (
             "on an NVIDIA GPU" if engine == "cuda" else "in Triton's interpreter, on any CPU")
+
+        self.capabilities = {"signature": "unified", "q_dtypes": self.halves(),
+                             "kv_dtypes": self.halves(), "window": True, "softcap": True,
+                             "sinks": True, "forms": True, "page_sizes": PAGES}
 
     def only_when_named(self):
         if self.engine == "interpreter":
