@@ -5,6 +5,10 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS attest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# The worker of Python kernels, found from the program beside it.
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/attest_worker.py DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/scripts)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/attest_worker DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/scripts
+  FILES_MATCHING PATTERN "*.py")
 get_property(attest_libraries GLOBAL PROPERTY ATTEST_LIBRARIES)
 # What `cmake --install` copies, and no test: cmake --build build --target sdk
 add_custom_target(sdk DEPENDS attest attest_c ${attest_libraries})

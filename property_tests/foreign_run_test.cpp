@@ -175,8 +175,16 @@ TEST(ForeignWorker, ThatDoesNotComeBackEndsTheRunWithTheReason) {
             HasSubstr("the driver says no")));
 }
 
-/// numpy, where the interpreter has it.
+bool imports_numpy(const std::string& python) {
+  return std::system((python + " -c 'import numpy' 2>/dev/null").c_str()) == 0;
+}
+
+/// numpy, where an interpreter has it: the one that is asked for, else the system's.
 const Backend* numpy() {
+  setenv("ATTEST_WORKER", ATTEST_SOURCE_DIR "/scripts/attest_worker.py", 0);
+  if (!imports_numpy("python3") && imports_numpy("/usr/bin/python3")) {
+    setenv("ATTEST_PYTHON", "/usr/bin/python3", 0);
+  }
   for (const ForeignBackend& backend : python_workers().backends) {
     if (backend.name() == "numpy.unified@cpu") return &backend;
   }

@@ -154,5 +154,18 @@ TEST_F(Plugin, ThatWritesWhereItMustNotIsCaught) {
   }
 }
 
+TEST_F(Plugin, IsSelectedByItsFileBesideOthers) {
+  const auto selected = select_backends(std::string("scalar.unified,") + plugin_file);
+  ASSERT_EQ(selected.size(), 2U);
+  EXPECT_EQ(selected.back()->name(), "mine.unified@cpu");
+  EXPECT_EQ(select_backends(plugin_file).front(), selected.back()) << "it was loaded twice";
+  try {
+    select_backends("./no_such_plugin.so");
+    FAIL() << "it was selected";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), StartsWith("./no_such_plugin.so: cannot be loaded"));
+  }
+}
+
 }  // namespace
 }  // namespace attest

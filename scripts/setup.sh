@@ -5,7 +5,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache git libeigen3-dev libgtest-dev libgmock-dev librapidcheck-dev
-          libcli11-dev nlohmann-json3-dev libboost-context-dev python3)
+          libcli11-dev nlohmann-json3-dev libboost-context-dev python3 python3-numpy)
 framework_tests=false
 for argument in "$@"; do
   case "$argument" in

@@ -1,5 +1,5 @@
 """AITER's Triton unified_attention, on ROCm as installed; on CUDA its Triton kernels and wrapper run
-unmodified but for what that compiler does not know (docs/aiter_on_cuda.md)."""
+unmodified but for what that compiler does not know (docs/worker_protocol.md)."""
 import importlib
 import importlib.util
 import os
