@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "contracts/byte_overlap.hpp"
-#include "fixtures/call_fields.hpp"
+#include "contracts/call_fields.hpp"
 
 namespace attest {
 namespace {
