@@ -17,8 +17,9 @@ std::span<const Backend* const> known_backends();
 
 /// Those that `selector` names: a full name, or a prefix that ends at '.', '-' or '@' or at a whole
 /// component ("scalar", "scalar.unified", "faulty"), or all signatures on one engine ("hip@rocm");
-/// several separated by commas, none of them empty. A part with a slash, or that ends in ".so", is a
-/// plugin's file. Without a selector: every backend of this program that is not a deliberate fault.
+/// several separated by commas, none of them empty. A part with a slash, or that ends in ".so", is
+/// a plugin's file. Without a selector: every backend of this program that is not a deliberate
+/// fault.
 /// \throws std::invalid_argument naming the part that matches nothing, with near names, or what is
 /// wrong with the plugin.
 std::vector<const Backend*> select_backends(std::string_view selector);

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "contracts/signatures.hpp"
 #include "contracts/call_fields.hpp"
+#include "contracts/signatures.hpp"
 #include "memory/tensor_layout.hpp"
 
 namespace attest {

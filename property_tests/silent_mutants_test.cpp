@@ -7,8 +7,8 @@
 
 #include "backends/registry.hpp"
 #include "contracts/byte_overlap.hpp"
-#include "contracts/rules.hpp"
 #include "contracts/call_fields.hpp"
+#include "contracts/rules.hpp"
 #include "property_tests/generators.hpp"
 #include "property_tests/judge.hpp"
 

@@ -7,10 +7,10 @@
 #include <optional>
 #include <type_traits>
 
+#include "contracts/call_fields.hpp"
 #include "contracts/rules.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/verdict.hpp"
-#include "contracts/call_fields.hpp"
 #include "fixtures/captured_check.hpp"
 
 namespace attest {

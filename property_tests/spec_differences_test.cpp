@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "backends/registry.hpp"
-#include "contracts/signatures.hpp"
 #include "contracts/call_fields.hpp"
+#include "contracts/signatures.hpp"
 #include "property_tests/generators.hpp"
 
 namespace attest {

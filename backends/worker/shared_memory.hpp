@@ -20,8 +20,8 @@ class SharedMemory {
   int descriptor() const { return fd_.get(); }
   std::span<std::byte> bytes() const { return {base_, size_}; }
 
-  /// At least `bytes` of real memory from here on; spans of bytes() from before are void. Pages are taken
-  /// now, so that a shortage is an error here and no SIGBUS later. \throws ResourceError
+  /// At least `bytes` of real memory from here on; spans of bytes() from before are void. Pages are
+  /// taken now, so that a shortage is an error here and no SIGBUS later. \throws ResourceError
   void grow(std::size_t bytes);
 
  private:
