@@ -2,11 +2,16 @@
 
 #include <stdexcept>
 
+#include "contracts/capped_product.hpp"
+
 namespace attest {
 namespace {
 
 constexpr std::array<std::string_view, all_signatures.size()> signature_names = {
     "unified", "extend", "decode", "mla_decode", "batch_prefill", "paged_ragged", "legacy_extend"};
+
+/// Elements; far past every memory, and their bytes still fit.
+constexpr std::int64_t farthest = std::int64_t{1} << 58;
 
 }  // namespace
 
@@ -17,7 +22,7 @@ TensorMeta contiguous(Dtype dtype, std::vector<std::int64_t> shape) {
   std::int64_t step = 1;
   for (std::size_t d = shape.size(); d-- > 0;) {
     meta.strides[d] = step;
-    step *= shape[d];
+    step = capped_product(step, shape[d], farthest);
   }
   meta.storage_bytes = step * static_cast<std::int64_t>(size_bytes(dtype));
   meta.shape = std::move(shape);

@@ -1,6 +1,7 @@
 #include "contracts/signatures/slot_contents.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 namespace attest {
@@ -19,6 +20,8 @@ void extend_or_push(std::vector<KeyRun>& runs, const KeyRun& run) {
 
 void SlotContents::append(std::size_t row, std::int64_t token, std::int64_t first,
                           std::int64_t count, std::vector<KeyRun>& runs) {
+  // No pool has slots past these; their ends must still be numbers.
+  first = std::min(first, std::numeric_limits<std::int64_t>::max() - count);
   const bool known = row < problem_.requests.size() && problem_.requests[row].live;
   while (known && count > 0 && token < problem_.requests[row].kv_len()) {
     const Request& request = problem_.requests[row];

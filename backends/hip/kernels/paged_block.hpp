@@ -17,9 +17,11 @@ __device__ __forceinline__ std::int64_t offset_of(const PoolArgs& pool, std::int
     return page * page_size * pool.slot_stride + slot * pool.slot_stride + head * pool.head_stride;
   }
   if constexpr (fault == (is_v ? PlantedFault::v_elements_int32 : PlantedFault::k_elements_int32)) {
-    return static_cast<std::int32_t>(page) * static_cast<std::int32_t>(pool.page_stride) +
-           slot * static_cast<std::int32_t>(pool.slot_stride) +
-           head * static_cast<std::int32_t>(pool.head_stride);
+    // The wrap of a device's int32, in unsigned, where it is defined.
+    return static_cast<std::int32_t>(
+        static_cast<std::uint32_t>(page) * static_cast<std::uint32_t>(pool.page_stride) +
+        static_cast<std::uint32_t>(slot) * static_cast<std::uint32_t>(pool.slot_stride) +
+        static_cast<std::uint32_t>(head) * static_cast<std::uint32_t>(pool.head_stride));
   }
   const std::int64_t offset =
       page * pool.page_stride + slot * pool.slot_stride + head * pool.head_stride;
