@@ -71,12 +71,13 @@ void has_room_for_the_drafts(const UnifiedCall& call, const Truth& truth, Report
   const std::int64_t slack = p.num_draft_tokens.value_or(p.max_new_tokens());
   for (std::size_t i = 0; i < p.requests.size(); ++i) {
     const Request& r = p.requests[i];
-    const std::int64_t needed = ceil_div(r.kv_len() + slack, page_size);
+    // Nothing is drafted behind a context's last token.
+    const std::int64_t keys = std::min(r.kv_len(), p.context_len);
+    const std::int64_t needed = ceil_div(keys + slack, page_size);
     if (!r.live || r.new_tokens == 0 || needed <= width) continue;
     report.add("block_table.shape[1]", std::to_string(width),
-               std::to_string(needed) + " for the " + std::to_string(r.kv_len()) +
-                   " keys of request " + std::to_string(i) + " and the next step's " +
-                   std::to_string(slack) + " drafts");
+               std::to_string(needed) + " for the " + std::to_string(keys) + " keys of request " +
+                   std::to_string(i) + " and the next step's " + std::to_string(slack) + " drafts");
   }
 }
 

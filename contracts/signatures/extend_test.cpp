@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "contracts/rules.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
 
@@ -91,6 +92,19 @@ TEST(Extend, ReadsBackEncoderAndCrossAttention) {
   fit_pool(p);
   expect_round_trip(p);
   EXPECT_FALSE(lowered(p).k_extend.has_value());
+}
+
+TEST(Extend, OffsetsFarBeforeRowZeroTakeNoTime) {
+  const Problem p = sample_problem(Mode::extend, {{18, 3}, {5, 2}});
+  const SlotMap slots = make_slot_map(p);
+  ExtendCall call = std::get<ExtendCall>(lower_extend(p, slots));
+  constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  call.extend_start_loc.values = {-(std::int64_t{1} << 40), -huge};
+  call.extend_seq_lens.values = call.seq_lens.values = {huge, huge};
+  call.max_len_extend = huge;
+  call.req_to_token.meta.shape[1] = huge;
+  EXPECT_EQ(read(call, p, slots).rows.size(), 5U);
+  EXPECT_TRUE(check(call, {p, slots}).rejects());
 }
 
 TEST(Extend, CountsCommittedAndNewTokensInSeqLens) {

@@ -2,6 +2,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "contracts/rules.hpp"
 #include "contracts/signatures.hpp"
@@ -136,6 +137,18 @@ TEST(RoundTrip, AnyLegacyExtendNumbersAreReadAndChecked) {
     RC_ASSERT(read(call, p, slots).rows.size() <= 1U << 17);
     (void)check(call, {p, slots});
   }));
+}
+
+TEST(RoundTrip, OffsetsFarBeforeRowZeroTakeNoTime) {
+  const Problem p = sample_problem(Mode::extend, {{18, 3}, {5, 2}});
+  const SlotMap slots = make_slot_map(p);
+  LegacyExtendCall call = std::get<LegacyExtendCall>(lower_legacy_extend(p, slots));
+  call.qo_indptr.values = {std::numeric_limits<std::int64_t>::min(), 3,
+                           std::numeric_limits<std::int64_t>::max()};
+  call.max_len_extend = std::numeric_limits<std::int64_t>::max();
+  call.custom_mask.reset();
+  EXPECT_EQ(read(call, p, slots).rows.size(), 5U);
+  EXPECT_TRUE(check(call, {p, slots}).rejects());
 }
 
 TEST(PagedRagged, RefusesWhatItHasNoArgumentFor) {

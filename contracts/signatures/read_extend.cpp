@@ -108,7 +108,8 @@ class ExtendReader {
     table_.read(keys, call_.req_pool_indices[r.i], r.encoder + oldest, r.prefix - oldest);
     // New keys come from k_extend, by row, whatever the table says.
     const std::int64_t fresh = call_.tree_mask ? r.fresh : last_row(r);
-    for (std::int64_t u = 0; u < fresh; ++u) {
+    keys.read_outside(std::min(fresh, first_row(r)));  // in front of row 0, however far
+    for (std::int64_t u = first_row(r); u < fresh; ++u) {
       const std::int64_t row = r.start + u;
       keys.append(new_tokens_.content(row < call_.q_extend.size(0) ? row : -1));
     }

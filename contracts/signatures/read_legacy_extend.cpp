@@ -63,9 +63,10 @@ class LegacyReader {
     pages.read(i, prefix, same_pool_, keys);
     const bool all = mask_ != nullptr || !call_.is_causal;
     const std::int64_t seen = all ? std::min(fresh, rows_.count()) : last;
-    for (std::int64_t u = 0; u < seen; ++u) {
+    keys.read_outside(std::min(seen, first));  // in front of row 0, however far
+    for (std::int64_t u = first; u < seen; ++u) {
       const std::int64_t row = start + u;
-      const bool inside = row >= 0 && row < call_.k_extend.size(0) && row < call_.v_extend.size(0);
+      const bool inside = row < call_.k_extend.size(0) && row < call_.v_extend.size(0);
       keys.append(new_tokens_.content(inside ? row : -1));
     }
     for (std::int64_t t = first; t < last; ++t) {

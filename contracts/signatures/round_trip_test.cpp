@@ -130,6 +130,16 @@ TEST(RoundTrip, ALoweredCallBreaksNoRule) {
   }));
 }
 
+TEST(RoundTrip, ALoweredCallOfARequestAtItsContextsEndBreaksNoRule) {
+  Problem p = sample_problem(Mode::target_verify, {{57, 4}});
+  p.context_len = 57;
+  p.pool.page_size = 1;
+  fit_pool(p);
+  const SlotMap slots = make_slot_map(p);
+  const Report report = check(std::get<Call>(lower(Signature::unified, p, slots)), {p, slots});
+  for (const Finding& finding : report.findings()) ADD_FAILURE() << to_string(finding);
+}
+
 TEST(RoundTrip, ARuleRejectsEveryUnifiedCallThatReadsOtherKeys) {
   expect(rc::check("difference(attended(p), read(call)) implies check(call).rejects()", [] {
     const Problem p = draw_problem();
