@@ -141,7 +141,9 @@ std::string support_text(std::span<const Backend* const> backends) {
     table.add(row);
   }
   std::string text = table.str() + "\n-: the signature cannot pass it\n";
-  for (const auto& [reason, which] : reasons) text += reason + " (" + which + ")\n";
+  for (const auto& [reason, which] : reasons) {
+    text.append(reason).append(" (").append(which).append(")\n");
+  }
   return text;
 }
 

@@ -13,6 +13,8 @@
 extern "C" {
 #endif
 
+/* NOLINTBEGIN(readability-identifier-naming): C names. */
+
 /* Raised when anything here changes. A plugin of another version is refused. */
 #define ATTEST_PLUGIN_ABI 1
 
@@ -95,6 +97,8 @@ static inline const attest_scalar* attest_scalar_named(const attest_call* call, 
   }
   return NULL;
 }
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #ifdef __cplusplus
 }

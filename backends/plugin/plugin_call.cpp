@@ -46,9 +46,10 @@ PluginCall::PluginCall(std::string_view request, std::span<std::byte> memory) tr
   for (const auto& [name, value] : call.at("tensors").items()) {
     const auto& shape = sizes_.emplace_back(value.at("shape").get<std::vector<std::int64_t>>());
     const auto& strides = sizes_.emplace_back(value.at("strides").get<std::vector<std::int64_t>>());
-    const auto dtype = dtype_from_name(value.at("dtype").get<std::string>()).value();
+    const auto dtype = dtype_from_name(value.at("dtype").get<std::string>());
+    if (!dtype) throw BackendError("tensor " + name + " has no dtype that is known");
     attest_tensor tensor{.name = keep(name),
-                         .dtype = static_cast<attest_dtype>(dtype),
+                         .dtype = static_cast<attest_dtype>(*dtype),
                          .dims = static_cast<std::int32_t>(shape.size()),
                          .shape = shape.data(),
                          .strides = strides.data(),

@@ -100,7 +100,7 @@ class PluginWorker {
 
  private:
   Json answer_to(const Json& json, const std::string& request) {
-    if (!plugin_) plugin_.emplace(path_);
+    if (!plugin_) plugin_ = std::make_unique<PluginLibrary>(path_);
     const auto ask = json.value("ask", "");
     if (ask == "hello") return description();
     if (ask == "supports") return supports(request);
@@ -139,7 +139,7 @@ class PluginWorker {
 
   std::string path_;
   MappedMemory memory_;
-  std::optional<PluginLibrary> plugin_;
+  std::unique_ptr<PluginLibrary> plugin_;
 };
 
 }  // namespace

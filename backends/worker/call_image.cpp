@@ -4,6 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
+#include <variant>
 
 #include "contracts/call_fields.hpp"
 #include "memory/host_tensors.hpp"
@@ -75,16 +77,21 @@ struct CallImage::Part {
   std::string name;
   TensorMeta meta;
   TensorRole role = TensorRole::input;
-  std::optional<GuardedBuffer> buffer;
-  std::optional<KvPool> pool;
+  std::variant<GuardedBuffer, KvPool> memory;
   std::size_t at = 0;  ///< of the first byte, guards and margins included
 
   std::span<std::byte> bytes() const {
-    if (buffer) return {buffer->data() - guard, buffer->size() + 2 * GuardedBuffer::guard_bytes};
-    const PoolBytes all = pool->contents().front();
-    return {pool->base() + all.offset, all.bytes.size()};
+    if (const auto* buffer = std::get_if<GuardedBuffer>(&memory)) {
+      return {buffer->data() - guard, buffer->size() + 2 * GuardedBuffer::guard_bytes};
+    }
+    const auto& pool = std::get<KvPool>(memory);
+    const PoolBytes all = pool.contents().front();
+    return {pool.base() + all.offset, all.bytes.size()};
   }
-  std::int64_t before() const { return buffer ? guard : -pool->contents().front().offset; }
+  std::int64_t before() const {
+    const auto* pool = std::get_if<KvPool>(&memory);
+    return pool ? -pool->contents().front().offset : guard;
+  }
 };
 
 /// Makes the tensors of one call, one by one.
@@ -94,12 +101,15 @@ class CallImage::Builder {
       : image_(image), source_(source), stored_(stored) {}
 
   void operator()(std::string_view key, const TensorMeta& meta) {
-    place(key, meta, make(key, meta));
+    const TensorRole role = tensor(key).role;
+    if (role != TensorRole::pool) return add(key, meta, buffer_of(key, meta, role));
+    if (const Part* other = twin(meta)) return put(*other, tensor(key));
+    KvPool pool(source_, is_v(key) ? PoolHalf::v : PoolHalf::k, meta, stored_);
+    if (pool.sparse()) throw std::invalid_argument(std::string(key) + " is sparse memory");
+    add(key, meta, std::move(pool));
   }
   void operator()(std::string_view key, const IntArray& array) {
-    Part part{.name = std::string(key), .meta = array.meta, .buffer = {}, .pool = {}};
-    part.buffer.emplace(make_array(array));
-    place(key, array.meta, std::move(part));
+    add(key, array.meta, make_array(array));
   }
   template <class T>
   void operator()(std::string_view key, const std::optional<T>& value) {
@@ -109,26 +119,6 @@ class CallImage::Builder {
   void operator()(std::string_view /*key*/, const T& /*value*/) {}
 
  private:
-  Part make(std::string_view key, const TensorMeta& meta) {
-    TensorArgument& argument = tensor(key);
-    Part part{
-        .name = std::string(key), .meta = meta, .role = argument.role, .buffer = {}, .pool = {}};
-    if (part.role == TensorRole::pool) {
-      if (const Part* other = twin(meta)) {  // MLA: V lies in K's rows
-        argument.at = static_cast<std::int64_t>(other->at) + other->before();
-        argument.first = static_cast<std::int64_t>(other->at);
-        argument.end = argument.first + static_cast<std::int64_t>(other->bytes().size());
-        return part;
-      }
-      const PoolHalf half = is_v(key) ? PoolHalf::v : PoolHalf::k;
-      part.pool.emplace(source_, half, meta, stored_);
-      if (part.pool->sparse()) throw std::invalid_argument(part.name + " is sparse memory");
-    } else {
-      part.buffer.emplace(buffer_of(key, meta, part.role));
-    }
-    return part;
-  }
-
   GuardedBuffer buffer_of(std::string_view key, const TensorMeta& meta, TensorRole role) const {
     if (role == TensorRole::output) return make_output(meta, image_.sentinel_);
     if (role == TensorRole::scratch) return GuardedBuffer(spanned_bytes(meta), std::byte{0xff});
@@ -146,7 +136,8 @@ class CallImage::Builder {
 
   const Part* twin(const TensorMeta& meta) const {
     for (const Part& part : image_.parts_) {
-      if (part.pool && shares_memory(part.meta, meta)) return &part;
+      const bool pool = part.role == TensorRole::pool;
+      if (pool && shares_memory(part.meta, meta)) return &part;  // MLA: V lies in K's rows
     }
     return nullptr;
   }
@@ -157,16 +148,20 @@ class CallImage::Builder {
     return std::get<TensorArgument>(found->value);
   }
 
-  void place(std::string_view key, const TensorMeta& /*meta*/, Part part) {
-    if (!part.buffer && !part.pool) return;  // placed with its twin
-    part.at = image_.bytes_;
-    const auto size = part.bytes().size();
+  void add(std::string_view key, const TensorMeta& meta,
+           std::variant<GuardedBuffer, KvPool> memory) {
     TensorArgument& argument = tensor(key);
+    image_.parts_.push_back(
+        {std::string(key), meta, argument.role, std::move(memory), image_.bytes_});
+    const Part& part = image_.parts_.back();
+    image_.bytes_ += (part.bytes().size() + page - 1) / page * page;
+    put(part, argument);
+  }
+
+  static void put(const Part& part, TensorArgument& argument) {
     argument.first = static_cast<std::int64_t>(part.at);
-    argument.end = argument.first + static_cast<std::int64_t>(size);
+    argument.end = argument.first + static_cast<std::int64_t>(part.bytes().size());
     argument.at = argument.first + part.before();
-    image_.bytes_ += (size + page - 1) / page * page;
-    image_.parts_.push_back(std::move(part));
   }
 
   CallImage& image_;
@@ -216,19 +211,17 @@ void CallImage::collect(std::span<const std::byte> from, RunResult& result) {
   for (const Part& part : parts_) {
     const auto mine = part.bytes();
     const auto theirs = from.subspan(part.at, mine.size());
-    if (part.role == TensorRole::scratch && part.buffer) {  // only its guards are ours
-      std::copy(theirs.begin(), theirs.end(), mine.begin());
-    } else if (!std::equal(mine.begin(), mine.end(), theirs.begin())) {
-      std::copy(theirs.begin(), theirs.end(), mine.begin());
-    } else if (part.role != TensorRole::output) {
-      continue;  // not a byte changed
-    }
+    const bool same = std::equal(mine.begin(), mine.end(), theirs.begin());
+    if (same && part.role != TensorRole::output) continue;
+    std::copy(theirs.begin(), theirs.end(), mine.begin());
     std::optional<std::string> damage;
-    if (part.role == TensorRole::output) {
-      result.out = read_output(*part.buffer, part.meta, sentinel_);
-      damage = output_damage(*part.buffer, part.meta, sentinel_);
+    if (const auto* pool = std::get_if<KvPool>(&part.memory)) {
+      damage = pool->damage(written_slots_);
     } else {
-      damage = part.buffer ? part.buffer->damage() : part.pool->damage(written_slots_);
+      const auto& buffer = std::get<GuardedBuffer>(part.memory);
+      const bool output = part.role == TensorRole::output;
+      if (output) result.out = read_output(buffer, part.meta, sentinel_);
+      damage = output ? output_damage(buffer, part.meta, sentinel_) : buffer.damage();
     }
     if (damage) result.damage.push_back(part.name + ": " + *damage);
   }
