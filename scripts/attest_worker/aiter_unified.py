@@ -91,15 +91,17 @@ class AiterUnified(TritonUnified):
 
 
 class WithoutAmdOptions:
-    """A Triton kernel whose launches leave out options that NVIDIA's compiler refuses."""
+    """A Triton kernel whose launches leave out options that NVIDIA's compiler refuses. One that the
+    kernel has as an argument of its own (the 3d form's waves_per_eu) stays."""
 
     def __init__(self, kernel):
         self.kernel = kernel
+        self.left_out = set(AMD_ONLY) - set(kernel.arg_names)
 
     def __getitem__(self, grid):
         launch = self.kernel[grid]
         return lambda **named: launch(
-            **{name: value for name, value in named.items() if name not in AMD_ONLY})
+            **{name: value for name, value in named.items() if name not in self.left_out})
 
 
 def stand_in_for_the_device(on_gpu):

@@ -5,7 +5,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from attest_worker import sglang_cpu  # noqa: E402
+from attest_worker import aiter_unified, sglang_cpu  # noqa: E402
 from attest_worker.call import Call  # noqa: E402
 from attest_worker.kernel import Unavailable, need, need_parameters  # noqa: E402
 from attest_worker.kernels import all_kernels, kernel_named  # noqa: E402
@@ -53,6 +53,22 @@ class Schemas(unittest.TestCase):
             sglang_cpu.bound(schema, call(["query"]), "sgl-kernel 9")
         with self.assertRaisesRegex(ValueError, "takes no sinks"):
             sglang_cpu.bound(Schema(Parameter("query")), call(["query", "sinks"]), "sgl-kernel 9")
+
+
+class AmdOptions(unittest.TestCase):
+    def test_are_left_out_unless_the_kernel_has_them_as_arguments(self):
+        class Kernel:
+            def __init__(self, *arg_names):
+                self.arg_names, self.got = list(arg_names), None
+
+            def __getitem__(self, grid):
+                return lambda **named: setattr(self, "got", (grid, named))
+
+        flat, split = Kernel("q"), Kernel("q", "waves_per_eu")
+        for kernel in flat, split:
+            aiter_unified.WithoutAmdOptions(kernel)[(1,)](q=1, waves_per_eu=2, num_warps=4)
+        self.assertEqual(flat.got, ((1,), {"q": 1, "num_warps": 4}))
+        self.assertEqual(split.got, ((1,), {"q": 1, "waves_per_eu": 2, "num_warps": 4}))
 
 
 class Versions(unittest.TestCase):
