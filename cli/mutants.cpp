@@ -1,26 +1,41 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
 #include <memory>
+#include <stdexcept>
 
+#include "backends/registry.hpp"
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "contracts/verdict.hpp"
+#include "fixtures/read_file.hpp"
 #include "property_tests/mutant_matrix.hpp"
+#include "property_tests/mutants/campaign.hpp"
+#include "property_tests/mutants/detection.hpp"
+#include "property_tests/report/atomic_file.hpp"
+#include "property_tests/report/build_info.hpp"
 #include "property_tests/report/console.hpp"
+#include "property_tests/report/machine.hpp"
 
 namespace attest {
 namespace {
 
 struct Options {
-  std::string kind = "metadata";
+  std::string kind = "all";
   MutantPlan plan;
+  std::string contexts = "512", policies, part, junit, markdown, record;
+  std::vector<std::string> from;
+  bool handed = false, json = false, verbose = false, list = false;
+  CampaignPlan campaign;
 };
 
 /// Ends the trials; not an error.
 struct Stop {};
 
-Ending mutate(const Options& options) {
+Ending change_fields(const Options& options) {
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   const Console err = Console::of(STDERR_FILENO, "standard error");
   MutantMatrix matrix;
@@ -45,22 +60,167 @@ Ending mutate(const Options& options) {
   return {unexplained > 0 ? exit_expectation : 0};
 }
 
+std::vector<std::int64_t> contexts_of(const std::string& text) {
+  std::vector<std::int64_t> contexts;
+  for (const std::string_view word : split_at_commas(text)) {
+    const bool digits =
+        !word.empty() && word.size() < 8 &&
+        std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const std::int64_t keys = digits ? std::stoll(std::string(word)) : 0;
+    if (keys < 1 || keys > 1'048'576) {
+      throw std::invalid_argument("--context: \"" + std::string(word) +
+                                  "\" is no number of keys from 1 to 1048576");
+    }
+    contexts.push_back(keys);
+  }
+  return contexts;
+}
+
+std::vector<const Policy*> policies_of(const std::string& text) {
+  std::vector<const Policy*> chosen;
+  if (text.empty()) return chosen;
+  if (text == "all") {
+    for (const Policy& policy : all_policies()) chosen.push_back(&policy);
+    return chosen;
+  }
+  for (const std::string_view word : split_at_commas(text)) {
+    const Policy* const policy = find_policy(word);
+    if (policy == nullptr) {
+      std::string names;
+      for (const Policy& one : all_policies()) names += ", " + std::string(one.name);
+      throw std::invalid_argument("no policy is called \"" + std::string(word) +
+                                  "\"; there are all" + names);
+    }
+    chosen.push_back(policy);
+  }
+  return chosen;
+}
+
+Ending list_mutants(const std::vector<const Mutant*>& mutants) {
+  const Console out = Console::of(STDOUT_FILENO, "standard output");
+  for (const Mutant* mutant : mutants) {
+    out.print(mutant->name + "  " + std::string(name(mutant->shows)) + ", " +
+              std::string(name(mutant->site)) + "  " + mutant->source + '\n');
+  }
+  return {};
+}
+
+std::string line_of(const Trial& trial) {
+  std::string text = std::string(name(trial.outcome)) + "  " + trial.mutant + "  " +
+                     std::to_string(trial.keys) + " keys, " + trial.policy + ": ";
+  if (trial.outcome == Outcome::killed) {
+    text += trial.killed_by + " after " + std::to_string(trial.cases) + " case(s), " +
+            std::to_string(trial.seconds) + " s; ";
+  }
+  text += trial.says;
+  if (!trial.diagnosis.empty()) text += "; " + trial.diagnosis;
+  return text + '\n';
+}
+
+void write_reports(const Options& options, const Detection& run) {
+  if (!options.record.empty()) write_atomically(options.record, detection_json(run));
+  if (!options.junit.empty()) write_atomically(options.junit, detection_junit(run));
+  if (!options.markdown.empty()) write_atomically(options.markdown, detection_markdown(run));
+}
+
+Detection header_of(const Chosen& chosen) {
+  const Machine machine = this_machine();
+  Detection run{.revision = std::string(build_info().revision),
+                .compiler = std::string(build_info().compiler),
+                .cpu = machine.cpu,
+                .cores = machine.cores};
+  std::string command = "attest";
+  for (const std::string& word : chosen.arguments) command += ' ' + word;
+  run.commands.push_back(std::move(command));
+  return run;
+}
+
+Ending say(const Options& options, const Detection& run) {
+  const Console out = Console::of(STDOUT_FILENO, "standard output");
+  const Console err = Console::of(STDERR_FILENO, "standard error");
+  write_reports(options, run);
+  (options.json ? err : out).print(detection_text(run));
+  if (options.json) out.print(detection_json(run));
+  const std::vector<std::string> bad = complaints(run);
+  for (const std::string& line : bad) err.print(line + '\n');
+  return {bad.empty() ? 0 : exit_expectation};
+}
+
+Ending from_records(const Options& options) {
+  constexpr std::size_t most = std::size_t{256} << 20;
+  Detection run;
+  for (const std::string& file : options.from) add_recorded(read_file(file, most), file, run);
+  if (run.trials.empty()) throw std::invalid_argument("--from: no trial was recorded");
+  return say(options, run);
+}
+
+Ending mutate(Options options, const Chosen& chosen) {
+  if (options.kind == "metadata") return change_fields(options);
+  if (!options.from.empty()) return from_records(options);
+  CampaignPlan& plan = options.campaign;
+  plan.mutants = mutants_of(options.kind, options.part, options.handed);
+  if (options.list) return list_mutants(plan.mutants);
+  plan.contexts = contexts_of(options.contexts);
+  plan.policies = policies_of(options.policies);
+  plan.trial.stop = &interrupted();
+  const Console err = Console::of(STDERR_FILENO, "standard error");
+  Detection run = header_of(chosen);
+  run.trials = run_campaign(plan, [&](const Trial& trial) {
+    if (options.verbose) err.print(line_of(trial));
+  });
+  if (interrupted()) {
+    write_reports(options, run);
+    return {exit_interrupted};
+  }
+  return say(options, run);
+}
+
+void add_reports(CLI::App& command, Options& options) {
+  command.add_flag("--json", options.json, "The record on standard output: JSON, one trial a line");
+  command.add_option("--record", options.record, "The same into this file");
+  command.add_option("--junit", options.junit, "JUnit XML into this file");
+  command.add_option("--markdown", options.markdown, "Tables for docs/ into this file");
+  command.add_option("--from", options.from, "Try nothing: report what these records hold");
+  command.add_flag("--verbose", options.verbose, "A line for every trial on standard error");
+}
+
 }  // namespace
 
 void add_mutants(CLI::App& app, Chosen& chosen) {
   CLI::App* command = app.add_subcommand(
-      "mutants",
-      "Change one field of generated calls at a time: do the rules and the numbers agree?");
+      "mutants", "Put every known mistake in front of the oracles: is it caught?");
   auto options = std::make_shared<Options>();
-  command->add_option("--class", options->kind, "What is changed")
-      ->check(CLI::IsMember({"metadata"}))
+  command
+      ->add_option("--class", options->kind,
+                   "Which mutants; metadata: one field of generated calls changed at a time")
+      ->check(
+          CLI::IsMember({"all", "numeric", "trace", "rule-only", "relation", "cost", "metadata"}))
       ->capture_default_str();
-  command->add_option("--calls", options->plan.calls, "Changed calls over all signatures")
+  command->add_option("--mutant", options->part, "Only those with this in their name");
+  command->add_flag("--public", options->handed,
+                    "Only those that stand for a public bug or a generic mutation");
+  command->add_flag("--list", options->list, "Their names, and where they come from");
+  command->add_option("--context", options->contexts, "Keys of a request, several as 512,4096")
+      ->capture_default_str();
+  command->add_option("--policy", options->policies,
+                      "Judge as a well-known suite does; its name, several, or all");
+  TrialPlan& trial = options->campaign.trial;
+  add_whole(*command, "--cases", trial.most_cases, {1, most_cases}, "Cases before one survives");
+  add_whole(*command, "--seconds", trial.most_seconds, {1, 86'400}, "Seconds before one survives");
+  add_whole(*command, "--shrink", trial.shrink_trials, {0, 10'000},
+            "Trials to make the killing case smaller; 0: none");
+  command->add_flag("--diagnose", trial.diagnose, "Look for the known mistake behind each kill");
+  add_whole(*command, "--jobs", options->campaign.jobs, {0, 1024}, "Trials at a time; 0: per core");
+  command->add_option("--calls", options->plan.calls, "Of --class metadata: changed calls")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--seed", options->plan.seed, "Of the generated calls")
+  command->add_option("--seed", options->plan.seed, "Of the generated cases")
       ->capture_default_str();
-  command->callback([options, &chosen] { chosen.action = [options] { return mutate(*options); }; });
+  add_reports(*command, *options);
+  command->callback([options, &chosen] {
+    options->campaign.trial.seed = options->plan.seed;
+    chosen.action = [options, &chosen] { return mutate(*options, chosen); };
+  });
 }
 
 }  // namespace attest

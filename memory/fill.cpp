@@ -42,8 +42,9 @@ void gather_decoded(std::uint64_t key, const float* table, std::byte* out, std::
 
 }  // namespace
 
-void write_normal(const RowOut& out, Dtype dtype, std::uint64_t key, int exponent) {
-  const NormalTable& table = normal_table(dtype, exponent);
+namespace {
+
+void gather(const RowOut& out, Dtype dtype, std::uint64_t key, const NormalTable& table) {
   if (out.decoded) return gather_decoded(key, table.values.data(), out.data, out.count);
   switch (size_bytes(dtype)) {
     case 1:
@@ -53,6 +54,16 @@ void write_normal(const RowOut& out, Dtype dtype, std::uint64_t key, int exponen
     default:
       return gather_normal(key, table.bits32.data(), out.data, out.count);
   }
+}
+
+}  // namespace
+
+void write_normal(const RowOut& out, Dtype dtype, std::uint64_t key, int exponent) {
+  gather(out, dtype, key, normal_table(dtype, exponent));
+}
+
+void write_values(const RowOut& out, Dtype dtype, std::uint64_t key, Distribution distribution) {
+  gather(out, dtype, key, value_table(dtype, distribution));
 }
 
 void write_signs(const RowOut& out, Dtype dtype, std::uint64_t key, float amplitude,

@@ -7,6 +7,7 @@
 
 #include "contracts/dtype.hpp"
 #include "memory/counter_hash.hpp"
+#include "memory/value_table.hpp"
 
 namespace attest {
 
@@ -54,6 +55,8 @@ struct RowOut {
 
 /// N(0, 1) * 2^exponent in `dtype`: elements 0 .. count-1 of the row `key`.
 void write_normal(const RowOut& out, Dtype dtype, std::uint64_t key, int exponent = 0);
+/// The same of another distribution.
+void write_values(const RowOut& out, Dtype dtype, std::uint64_t key, Distribution distribution);
 /// +-amplitude by the pattern `key` in elements first .. count-1. The amplitude must be a value of
 /// `dtype`.
 void write_signs(const RowOut& out, Dtype dtype, std::uint64_t key, float amplitude,

@@ -135,5 +135,43 @@ TEST(Fill, RefusesADestinationOfAnotherLength) {
   EXPECT_THROW(row_of_doubles(values, 5, "k_row"), std::invalid_argument);
 }
 
+TEST(ValueTables, HoldWhatTheySay) {
+  struct Shape {
+    Distribution distribution;
+    double least, most, mean, mean_square;
+  };
+  // Of (-1, 1) a third, of (0, 1) a third, of -4 .. 4 sixty ninths.
+  constexpr Shape shapes[] = {
+      {Distribution::uniform, -1, 1, 0, 1.0 / 3},    {Distribution::positive, 0, 1, 0.5, 1.0 / 3},
+      {Distribution::small_int, -4, 4, 0, 60.0 / 9}, {Distribution::sparse_int, -4, 4, 0, 15.0 / 9},
+      {Distribution::normal_20, -74, 74, 0, 399.8},  {Distribution::normal, -3.7, 3.7, 0, 0.9996}};
+  for (const Shape& shape : shapes) {
+    const NormalTable& table = value_table(Dtype::f32, shape.distribution);
+    double sum = 0, square = 0;
+    for (const float value : table.values) {
+      EXPECT_GE(value, shape.least);
+      EXPECT_LE(value, shape.most);
+      sum += value;
+      square += value * value;
+    }
+    EXPECT_NEAR(sum / normal_entries, shape.mean, 1e-2);
+    EXPECT_NEAR(square / normal_entries, shape.mean_square, 2e-3 * shape.mean_square);
+  }
+}
+
+TEST(ValueTables, AreReadWithTheHashesOfTheNormalOnes) {
+  for (const Dtype dtype : floating) {
+    const NormalTable& table = value_table(dtype, Distribution::uniform);
+    const auto row = decoded(
+        37, [&](const RowOut& out) { write_values(out, dtype, 99, Distribution::uniform); });
+    const auto encoded = bits(
+        dtype, 37, [&](const RowOut& out) { write_values(out, dtype, 99, Distribution::uniform); });
+    EXPECT_EQ(decode_all(dtype, encoded), row);
+    for (std::int64_t d = 0; d < 37; ++d) {
+      EXPECT_EQ(row[static_cast<std::size_t>(d)], table.values[normal_index(99, d)]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attest

@@ -6,7 +6,7 @@
 namespace attest {
 namespace {
 
-constexpr std::array<std::string_view, 2> poison_names = {"nan", "loud"};
+constexpr std::array<std::string_view, 3> poison_names = {"nan", "loud", "ordinary"};
 constexpr std::array<std::string_view, 5> region_names = {"before the pool", "unreferenced page",
                                                           "past kv_len", "token not stored yet",
                                                           "behind the pool"};
@@ -62,6 +62,7 @@ std::string_view name(Region region) { return region_names[static_cast<std::size
 std::uint32_t poison_bits(Dtype dtype, Poison poison, Region region) {
   const auto number = static_cast<std::uint32_t>(region);
   if (poison == Poison::loud) return loud_bits(dtype, number);
+  if (poison == Poison::ordinary) return encode(dtype, 1 + static_cast<float>(number) / 8);
   switch (dtype) {
     case Dtype::f32:
       return (0x7fc0U + number) << 16 | (0x7fc0U + number);

@@ -15,6 +15,9 @@ namespace attest {
 enum class Poison {
   nan,   ///< NaN; its payload names the region where the dtype has payload bits
   loud,  ///< large finite values (1e30-like), for kernels that swallow NaN by masking
+  /// 1 + region / 8: what a pool of ordinary numbers would hold. No poison; for comparing with
+  /// suites that fill the whole pool.
+  ordinary,
 };
 std::string_view name(Poison poison);
 std::optional<Poison> poison_from_name(std::string_view text);

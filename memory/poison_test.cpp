@@ -93,5 +93,15 @@ TEST(Poison, IsNamed) {
   EXPECT_EQ(name(Region::past_end), "behind the pool");
 }
 
+TEST(Poison, IsAnOrdinaryNumberOnRequest) {
+  for (const Dtype dtype : floating) {
+    for (const Region region : all_regions) {
+      const std::uint32_t bits = poison_bits(dtype, Poison::ordinary, region);
+      EXPECT_EQ(decode(dtype, bits), 1 + static_cast<float>(region) / 8) << name(dtype);
+      EXPECT_EQ(poisoned_region(dtype, bits), std::nullopt);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attest

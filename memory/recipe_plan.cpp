@@ -8,7 +8,9 @@
 namespace attest {
 namespace {
 
-constexpr std::array<std::string_view, 4> recipe_names = {"normal", "recall", "needle", "features"};
+constexpr std::array<std::string_view, 9> recipe_names = {"normal",   "recall",    "needle",
+                                                          "features", "normal_20", "uniform",
+                                                          "positive", "small_int", "sparse_int"};
 
 }  // namespace
 
@@ -29,6 +31,16 @@ RecipePlan plan_recipe(const Problem& problem, const SlotMap& slots, Recipe reci
       return plan_needle(problem, slots, seed);
     case Recipe::features:
       return plan_features(problem, slots, seed);
+    case Recipe::normal_20:
+      return {.q_values = Distribution::normal_20};
+    case Recipe::uniform:
+      return {.q_values = Distribution::uniform, .kv_values = Distribution::uniform};
+    case Recipe::positive:
+      return {.q_values = Distribution::positive, .kv_values = Distribution::positive};
+    case Recipe::small_int:
+      return {.q_values = Distribution::small_int, .kv_values = Distribution::small_int};
+    case Recipe::sparse_int:
+      return {.q_values = Distribution::sparse_int, .kv_values = Distribution::sparse_int};
     default:
       return {};
   }

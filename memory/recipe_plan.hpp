@@ -7,11 +7,23 @@
 
 #include "contracts/problem.hpp"
 #include "contracts/slot_map.hpp"
+#include "memory/value_table.hpp"
 
 namespace attest {
 
 /// Distributions of q, k, v and sinks. docs/data.md says what each one shows.
-enum class Recipe { normal, recall, needle, features };
+enum class Recipe {
+  normal,
+  recall,
+  needle,
+  features,
+  // What well-known test suites fill their tensors with; nothing is planted.
+  normal_20,   ///< q is N(0, 1) * 20
+  uniform,     ///< all on (-1, 1)
+  positive,    ///< all on (0, 1)
+  small_int,   ///< all integers of -4 .. 4
+  sparse_int,  ///< the same, three of four are 0
+};
 std::string_view name(Recipe recipe);
 std::optional<Recipe> recipe_from_name(std::string_view text);
 
@@ -38,6 +50,8 @@ struct RecipePlan {
   std::int64_t aligned_from = 0;
   int q_exponent = 0;      ///< ordinary q elements are N(0, 1) * 2^q_exponent
   double sink_centre = 0;  ///< sinks are this + N(0, 1)
+  Distribution q_values = Distribution::normal;
+  Distribution kv_values = Distribution::normal;
 };
 
 /// \pre !problem_error(problem). Cost: O(rows * q heads) for recall, less for the others.

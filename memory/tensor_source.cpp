@@ -51,7 +51,9 @@ void TensorSource::write_q(std::int64_t row, std::int64_t head, const RowOut& ou
     return write_signs(out, dtype, content_hash(seed_, Stream::pattern, *token, head),
                        plan_.row_amplitude[static_cast<std::size_t>(row)]);
   }
-  write_normal(out, dtype, content_hash(seed_, Stream::q, *token, head), plan_.q_exponent);
+  const std::uint64_t hash = content_hash(seed_, Stream::q, *token, head);
+  if (plan_.q_values != Distribution::normal) return write_values(out, dtype, hash, plan_.q_values);
+  write_normal(out, dtype, hash, plan_.q_exponent);
   if (recipe_ == Recipe::needle) {
     const std::int64_t kv_head = head / (problem_.model.num_q_heads / problem_.model.num_kv_heads);
     write_signs(out, dtype, chain(stream_key(seed_, Stream::direction), kv_head),
@@ -78,7 +80,8 @@ void TensorSource::write_planted_k(const Plant& plant, const RowOut& out) const 
 void TensorSource::write_k(const ContentKey& key, std::int64_t kv_head, const RowOut& out) const {
   const std::int64_t at = plant_at_.find(plan_.plants, key, kv_head);
   if (at >= 0) return write_planted_k(plan_.plants[static_cast<std::size_t>(at)], out);
-  write_normal(out, problem_.model.kv_dtype, content_hash(seed_, Stream::k, key, kv_head));
+  write_values(out, problem_.model.kv_dtype, content_hash(seed_, Stream::k, key, kv_head),
+               plan_.kv_values);
 }
 
 void TensorSource::write_v(const ContentKey& key, std::int64_t kv_head, const RowOut& out) const {
@@ -88,7 +91,7 @@ void TensorSource::write_v(const ContentKey& key, std::int64_t kv_head, const Ro
     return write_signs(out, dtype, content_hash(seed_, Stream::code, key, kv_head),
                        plan_.code_amplitude);
   }
-  write_normal(out, dtype, content_hash(seed_, Stream::v, key, kv_head));
+  write_values(out, dtype, content_hash(seed_, Stream::v, key, kv_head), plan_.kv_values);
 }
 
 void TensorSource::q_row(std::int64_t row, std::int64_t head, std::span<std::byte> out) const {

@@ -74,14 +74,16 @@ bool expect_of_rows(Attended& meaning, const std::vector<std::int64_t>& rows) {
 /// Largest error over the bound of the rows under a changed meaning; nothing when an oracle
 /// refuses.
 std::optional<double> fit(const Failure& failure, Attended meaning,
-                          const std::vector<std::int64_t>& rows, ReferenceOptions options = {}) {
+                          const std::vector<std::int64_t>& rows, ReferenceOptions options = {},
+                          const Hypothesis* hypothesis = nullptr) {
   if (meaning.rows.size() != failure.meaning.rows.size() || has_unknown_keys(meaning, rows)) {
     return std::nullopt;
   }
   const bool any_value = expect_of_rows(meaning, rows);
   options.round_scaled_q = failure.profile.q_scaled_in_input_dtype;
   options.only_rows = rows;
-  const Expected expected = reference_attention(meaning, failure.source, options);
+  Expected expected = reference_attention(meaning, failure.source, options);
+  if (hypothesis != nullptr) apply_factor(*hypothesis, failure.source, expected);
   const auto results = compare(meaning, expected, failure.got, failure.profile, failure.source);
   double worst = 0;
   for (const OracleResult& result : results) {
@@ -169,7 +171,7 @@ Best best_hypothesis(const Failure& failure, const std::vector<Hypothesis>& hypo
     ReferenceOptions heads;
     heads.k_head_shift = hypothesis.k_head_shift;
     heads.v_head_shift = hypothesis.v_head_shift;
-    const std::optional<double> worst = fit(failure, std::move(meaning), rows, heads);
+    const std::optional<double> worst = fit(failure, std::move(meaning), rows, heads, &hypothesis);
     if (!worst) continue;
     // A later one must fit clearly better: near ties go to the more specific.
     if (best.hypothesis == nullptr || *worst < 0.8 * best.worst) best = {&hypothesis, *worst};

@@ -11,9 +11,15 @@
 #include "contracts/output.hpp"
 #include "memory/stray_read.hpp"
 #include "memory/tensor_source.hpp"
+#include "reference/attention.hpp"
 #include "reference/compare.hpp"
 
 namespace attest {
+
+/// What a mistake multiplies the outputs of one row and q head with. `expected` is the truth's, or
+/// the changed meaning's.
+using OutputFactor = double (*)(const Expected& expected, const TensorSource& source,
+                                std::int64_t row, std::int64_t head);
 
 /// A known mistake as a changed meaning. `apply` edits the truth; false where it changes nothing.
 struct Hypothesis {
@@ -22,10 +28,18 @@ struct Hypothesis {
   bool (*apply)(const Problem&, Attended&);
   std::int64_t k_head_shift = 0;  ///< ReferenceOptions
   std::int64_t v_head_shift = 0;
+  OutputFactor factor = nullptr;      ///< on the output, for what no change of keys says
+  bool factor_is_of_the_sum = false;  ///< it comes from another softmax sum, so lse moves too
 };
 
 /// Every hypothesis, the more specific before the more general: the first that fits best wins.
 std::vector<Hypothesis> all_hypotheses();
+/// Those of parametric_hypotheses.cpp, which all_hypotheses() ends with: a number of keys, a part
+/// of them, a factor.
+std::vector<Hypothesis> parametric_hypotheses();
+
+/// Multiplies the outputs that were computed, and what their bounds are made of.
+void apply_factor(const Hypothesis& hypothesis, const TensorSource& source, Expected& expected);
 
 /// An output that an oracle refused.
 struct Failure {

@@ -25,8 +25,9 @@ std::vector<std::string> hypothesis_ids() {
 
 /// What a kernel would write that computes `meaning`.
 Output output_of(const Attended& meaning, const TensorSource& source,
-                 const ReferenceOptions& options = {}) {
-  const Expected expected = reference_attention(meaning, source, options);
+                 const ReferenceOptions& options = {}, const Hypothesis& hypothesis = {}) {
+  Expected expected = reference_attention(meaning, source, options);
+  apply_factor(hypothesis, source, expected);
   Output out;
   out.rows = expected.rows;
   out.heads = expected.heads;
@@ -82,7 +83,7 @@ TEST_P(Hypotheses, ExplainTheKernelThatMakesThisMistake) {
       ReferenceOptions heads;
       heads.k_head_shift = hypothesis->k_head_shift;
       heads.v_head_shift = hypothesis->v_head_shift;
-      const std::string diagnosis = diagnosis_of(c, output_of(wrong, source, heads));
+      const std::string diagnosis = diagnosis_of(c, output_of(wrong, source, heads, *hypothesis));
       EXPECT_THAT(diagnosis, testing::Not(StartsWith("unexplained"))) << describe(c.problem);
       if (diagnosis.starts_with(GetParam() + ":")) ++named;
     }

@@ -14,6 +14,7 @@ bool seqused_k_int32(const Problem&, const SlotMap&, Call&);
 bool seqused_k_short_by_one(const Problem&, const SlotMap&, Call&);
 bool seqused_k_long_by_one(const Problem&, const SlotMap&, Call&);
 bool seqused_k_from_max_seqlen_q(const Problem&, const SlotMap&, Call&);
+bool draft_extend_counts_the_prefix_only(const Problem&, const SlotMap&, Call&);
 bool seq_lens_short_by_one(const Problem&, const SlotMap&, Call&);
 bool seq_lens_long_by_one(const Problem&, const SlotMap&, Call&);
 bool prefix_short_by_draft_count(const Problem&, const SlotMap&, Call&);
@@ -24,12 +25,14 @@ bool rejected_drafts_still_counted(const Problem&, const SlotMap&, Call&);
 bool verify_length_from_server_argument(const Problem&, const SlotMap&, Call&);
 bool verify_length_from_total_over_batch(const Problem&, const SlotMap&, Call&);
 bool qo_indptr_equal_lengths(const Problem&, const SlotMap&, Call&);
+bool qo_indptr_one_row_apart_too_little(const Problem&, const SlotMap&, Call&);
 bool max_seqlen_q_one(const Problem&, const SlotMap&, Call&);
 bool start_loc_shifted(const Problem&, const SlotMap&, Call&);
 bool max_len_extend_too_small(const Problem&, const SlotMap&, Call&);
 
 // fault_tables.cpp: where the keys lie.
 bool block_table_row_of_previous_request(const Problem&, const SlotMap&, Call&);
+bool block_table_spills_into_next_row(const Problem&, const SlotMap&, Call&);
 bool block_table_stale_page(const Problem&, const SlotMap&, Call&);
 bool block_table_without_draft_slack(const Problem&, const SlotMap&, Call&);
 bool draft_slots_assumed_consecutive(const Problem&, const SlotMap&, Call&);

@@ -57,6 +57,13 @@ bool seqused_k_long_by_one(const Problem& problem, const SlotMap&, Call& call) {
   return shift_seqused_k(problem, call, 1);
 }
 
+bool draft_extend_counts_the_prefix_only(const Problem& problem, const SlotMap&, Call& call) {
+  auto* unified = std::get_if<UnifiedCall>(&call);
+  if (unified == nullptr || problem.mode != Mode::draft_extend_v2) return false;
+  return change_lengths(problem, &unified->seqused_k,
+                        [](const Request& r) { return -r.new_tokens; });
+}
+
 bool seq_lens_short_by_one(const Problem& problem, const SlotMap&, Call& call) {
   return shift_seq_lens(problem, call, -1);
 }

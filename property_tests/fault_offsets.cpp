@@ -51,6 +51,16 @@ bool qo_indptr_equal_lengths(const Problem& problem, const SlotMap&, Call& call)
   return true;
 }
 
+/// Offsets spaced by the number of draft steps where rows lie one token further apart.
+bool qo_indptr_one_row_apart_too_little(const Problem& problem, const SlotMap&, Call& call) {
+  auto* unified = std::get_if<UnifiedCall>(&call);
+  const std::int64_t length = problem.max_new_tokens();
+  if (unified == nullptr || problem.requests.size() < 2 || length < 2) return false;
+  if (!all_have_length(problem, length)) return false;
+  set_equal_offsets(*unified, length - 1);
+  return true;
+}
+
 bool max_seqlen_q_one(const Problem& problem, const SlotMap&, Call& call) {
   auto* unified = std::get_if<UnifiedCall>(&call);
   if (unified == nullptr || problem.max_new_tokens() <= 1) return false;

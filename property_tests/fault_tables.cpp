@@ -68,6 +68,23 @@ bool block_table_row_of_previous_request(const Problem& problem, const SlotMap&,
   return changed;
 }
 
+/// Page ids of later steps are written past a row's columns: the next row's first entry is this
+/// row's last page.
+bool block_table_spills_into_next_row(const Problem& problem, const SlotMap&, Call& call) {
+  auto* unified = std::get_if<UnifiedCall>(&call);
+  if (unified == nullptr || problem.model.window) return false;
+  const Table table = table_of(call);
+  bool changed = false;
+  for (std::size_t i = 1; i < problem.requests.size(); ++i) {
+    const Request& before = problem.requests[i - 1];
+    const std::int64_t spilled = table.cell(i - 1, (before.kv_len() - 1) / table.page_size);
+    if (!problem.requests[i].live || table.cell(i, 0) == spilled) continue;
+    table.cell(i, 0) = spilled;
+    changed = true;
+  }
+  return changed;
+}
+
 bool block_table_stale_page(const Problem& problem, const SlotMap&, Call& call) {
   const Table table = table_of(call);
   if (table.cells == nullptr || table.limit < 2 || problem.model.cross_attention) return false;

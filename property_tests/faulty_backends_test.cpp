@@ -22,6 +22,7 @@ constexpr std::pair<std::string_view, const char*> needs[] = {
     {"window_overwrites_encoder.", "window_beside_an_encoder"},
     {"cross_attention_takes_seq_lens.", "encoder_lens_missing"},
     {"output_taken_as_contiguous.", "output_transposed"},
+    {"int64_offsets_read_as_int32.", "mla_kv_indptr_int64"},
 };
 
 /// Faults that no generated case can show, and what shows them instead.
@@ -32,12 +33,26 @@ constexpr std::pair<std::string_view, const char*> elsewhere[] = {
     {"nan_key_dropped.", "no visible key holds NaN: amx_test puts one there"},
     {"rows_past_the_batch_skipped.", "calls have a row per request: faulty_test has another"},
     {"left_over_heads_skipped.", "kv heads divide the query heads: faulty_test has others"},
+    {"v_before_the_window_read.",
+     "cells before a window name the request's own pages: mutants_test has others"},
+    {"table_read_to_the_tiles_end.", "tables of right calls end on a tile: mutants_test cuts one"},
+    {"keys_past_16k_ignored.", "no case is as long: mutants_test has longer ones"},
+    {"sum_of_rounded_p.", "within every bound: the one that must not be caught"},
+    {"splits_from_max_seqlen_k.", "within the bound: a relation tells it"},
+    {"splits_from_the_rows.", "within the bound: a relation tells it"},
+    {"store_rounded_to_16_bytes.", "every slot is a multiple of 16 bytes: mutants_test has others"},
 };
 
 /// Faults of addresses, which no launch over a small pool can show: those are not worth their time.
-constexpr std::string_view of_large_pools[] = {
-    "_in_seqused_dtype.", "slot_offset_in_", "zeros_past_2_gib.", "aliases_past_4_gib.",
-    "_elements_int32.",   "_bytes_int32.",   "_bytes_uint32."};
+constexpr std::string_view of_large_pools[] = {"_in_seqused_dtype.",
+                                               "slot_offset_in_",
+                                               "zeros_past_2_gib.",
+                                               "aliases_past_4_gib.",
+                                               "descriptor_size_in_32_bits.",
+                                               "store_offset_in_int32.",
+                                               "_elements_int32.",
+                                               "_bytes_int32.",
+                                               "_bytes_uint32."};
 
 bool may_show(const Backend& backend, const Case& c) {
   const auto named = [&](std::string_view part) {

@@ -20,7 +20,7 @@ struct Shape {
 constexpr std::array shapes = {
     Shape{"Qwen3-235B at TP 2", 32, 2, 128, 128, 0, 0, false},
     Shape{"Qwen3-32B", 64, 8, 128, 128, 0, 0, false},
-    Shape{"Llama-3.1-8B", 32, 8, 128, 128, 0, 0, false},
+    Shape{"Qwen2.5-7B, a group of 7", 28, 4, 128, 128, 0, 0, false},
     Shape{"Llama-3.2-1B", 32, 8, 64, 64, 0, 0, false},
     Shape{"Gemma-2-9B, local layer", 16, 8, 256, 256, 50, 4096, false},
     Shape{"Gemma-2-27B, global layer", 32, 16, 128, 128, 50, 0, false},

@@ -223,6 +223,10 @@ constexpr std::array table = {
 
 }  // namespace
 
-std::vector<Hypothesis> all_hypotheses() { return {table.begin(), table.end()}; }
+std::vector<Hypothesis> all_hypotheses() {
+  std::vector<Hypothesis> all(table.begin(), table.end());
+  for (const Hypothesis& one : parametric_hypotheses()) all.push_back(one);
+  return all;
+}
 
 }  // namespace attest

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "property_tests/relation_twins.hpp"
 
@@ -62,6 +63,16 @@ MaybeTwin verify_equals_decode_windowed(const Case& c, const Backend& backend) {
 MaybeTwin verify_equals_split_decode(const Case& c, const Backend& backend) {
   if (backend.capabilities().signature != Signature::extend) return std::nullopt;
   return one_by_one(c, Signature::decode, false, 3);
+}
+
+/// max_seqlen_k sizes a launch and means no key.
+MaybeTwin larger_max_seqlen_k(const Case& c, const Backend&) {
+  if (c.signature != Signature::unified || !lowers(c)) return std::nullopt;
+  Case larger = c;
+  Call call = std::get<Call>(call_of(c, make_slot_map(c.problem)));
+  std::get<UnifiedCall>(call).max_seqlen_k *= 16;
+  larger.call = std::move(call);
+  return Twin{.left = {{c, {}}}, .right = {{std::move(larger), {}}}};
 }
 
 }  // namespace attest

@@ -53,6 +53,8 @@ constexpr Declaration declarations[] = {
     {"wider_table", "amx.decode"},
     {"wider_table", "hip.unified", within_bound, batch_chooses_the_blocks},
     {"wider_table", "hip.mla_decode", within_bound, batch_chooses_the_blocks},
+    {"larger_max_seqlen_k", "scalar.unified"},
+    {"larger_max_seqlen_k", "hip.unified", within_bound, batch_chooses_the_blocks},
     {"poison", "scalar.unified"},
     {"poison", "scalar.extend"},
     {"poison", "scalar.decode"},

@@ -23,6 +23,9 @@ MaybeTwin verify_equals_decode(const Case& c, const Backend& backend);
 MaybeTwin verify_equals_decode_windowed(const Case& c, const Backend& backend);
 MaybeTwin verify_equals_split_decode(const Case& c, const Backend& backend);
 
+/// And what only sizes a launch changes nothing.
+MaybeTwin larger_max_seqlen_k(const Case& c, const Backend& backend);
+
 // relation_graphs.cpp: a replayed graph computes what an eager launch does.
 MaybeTwin graph_replays_longer(const Case& c, const Backend& backend);
 MaybeTwin graph_replays_shorter(const Case& c, const Backend& backend);

@@ -222,6 +222,7 @@ constexpr Relation relations[] = {
     {"page_renaming", "other page numbers for the same keys change nothing", page_renaming},
     {"pool_growth", "a larger pool with the pages at its end changes nothing", pool_growth},
     {"wider_table", "unused table columns change nothing", wider_table},
+    {"larger_max_seqlen_k", "a larger max_seqlen_k changes nothing", larger_max_seqlen_k},
     {"poison", "what lies in bytes that must not be read changes nothing", poison},
     {"expanded_kv_heads", "kv heads expanded with stride 0 are the same heads", expanded_kv_heads},
     {"index_dtype", "int32 and int64 lengths and tables say the same", index_dtype},

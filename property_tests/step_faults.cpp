@@ -28,10 +28,25 @@ bool lengths_of_the_captured_step(const Problem& before, const Problem& now, Cal
   return true;
 }
 
+/// A mask that stays: the call before verified draft trees, this one verifies others, or chains.
+bool mask_of_the_step_before(const Problem& before, const Problem& now, Call& call) {
+  auto* const extend = std::get_if<ExtendCall>(&call);
+  if (extend == nullptr || before.requests.size() != now.requests.size()) return false;
+  const auto lowered = lower_extend(before, make_slot_map(before));
+  const auto* const earlier = std::get_if<ExtendCall>(&lowered);
+  if (earlier == nullptr || !earlier->tree_mask) return false;
+  if (extend->tree_mask && extend->tree_mask->values == earlier->tree_mask->values) return false;
+  extend->tree_mask = earlier->tree_mask;
+  return true;
+}
+
 constexpr std::array faults = {
     StepFault{"lengths_of_the_captured_step",
               "a graph keeps the query offsets and verify lengths it was captured with",
               "sgl-project/sglang#31221", lengths_of_the_captured_step},
+    StepFault{"mask_of_the_step_before",
+              "the mask of the step before stays when this one has another",
+              "flashinfer-ai/flashinfer#1028", mask_of_the_step_before},
 };
 
 }  // namespace

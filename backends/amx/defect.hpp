@@ -13,6 +13,7 @@ enum class Defect {
   window_overwrites_encoder,
   mask_cut_at_the_row_block,
   scratch_of_the_last_item,
+  probabilities_read_at_the_padded_width,
   nan_key_dropped,
   hidden_row_is_nan,
   f16_as_bf16,

@@ -142,7 +142,9 @@ template <int row_tiles>
 void RowBlock::value_tiles(const KeyPack& keys, int d) {
   const std::ptrdiff_t sum_stride = static_cast<std::ptrdiff_t>(v_padded_) * 4;
   const std::ptrdiff_t v_stride = static_cast<std::ptrdiff_t>(v_padded_) * 4;
-  constexpr std::ptrdiff_t p_stride = keys_per_block * sizeof(Bf16);
+  const bool narrow = shape_.defect == Defect::probabilities_read_at_the_padded_width;
+  const std::ptrdiff_t p_row = narrow ? std::ptrdiff_t{32} * keys.key_steps() : keys_per_block;
+  const std::ptrdiff_t p_stride = p_row * static_cast<std::ptrdiff_t>(sizeof(Bf16));
   float* const upper = sums_ + d;
   float* const lower = sums_ + static_cast<std::ptrdiff_t>(16) * v_padded_ + d;
   tile_load<0>(upper, sum_stride);
@@ -159,7 +161,7 @@ void RowBlock::value_tiles(const KeyPack& keys, int d) {
     tile_dot_bf16<0, 4, 6>();
     tile_dot_bf16<1, 4, 7>();
     if constexpr (row_tiles == 2) {
-      tile_load<5>(p_ + std::ptrdiff_t{16} * keys_per_block + std::ptrdiff_t{32} * step, p_stride);
+      tile_load<5>(p_ + 16 * p_row + std::ptrdiff_t{32} * step, p_stride);
       tile_dot_bf16<2, 5, 6>();
       tile_dot_bf16<3, 5, 7>();
     }

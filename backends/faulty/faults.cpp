@@ -1,6 +1,7 @@
 #include "backends/faulty/faults.hpp"
 
 #include <string>
+#include <utility>
 
 namespace attest {
 namespace {
@@ -184,9 +185,18 @@ const std::vector<KernelFault> faults = {
     {"hang", Fault::hang, "never returns", "every call", "modelled: a lost barrier", all},
 };
 
+const std::vector<KernelFault>& every_fault() {
+  static const std::vector<KernelFault> list = [] {
+    std::vector<KernelFault> both = faults;
+    for (KernelFault& fault : reported_faults()) both.push_back(std::move(fault));
+    return both;
+  }();
+  return list;
+}
+
 std::vector<ScalarBackend> make_backends() {
   std::vector<ScalarBackend> backends;
-  for (const KernelFault& fault : faults) {
+  for (const KernelFault& fault : every_fault()) {
     for (const Signature signature : fault.signatures) {
       backends.emplace_back("faulty-" + std::string(fault.id), signature,
                             "scalar, but " + std::string(fault.says), Mistake{fault.fault, {}});
@@ -197,10 +207,10 @@ std::vector<ScalarBackend> make_backends() {
 
 }  // namespace
 
-std::span<const KernelFault> all_kernel_faults() { return faults; }
+std::span<const KernelFault> all_kernel_faults() { return every_fault(); }
 
 const KernelFault* find_kernel_fault(std::string_view id) {
-  for (const KernelFault& fault : faults) {
+  for (const KernelFault& fault : every_fault()) {
     if (fault.id == id) return &fault;
   }
   return nullptr;

@@ -20,6 +20,9 @@ struct KernelFault {
   bool large_pool = false;  ///< shows only where pages in use lie past 2 GiB of one pool
 };
 
+/// The faults of reported_faults.cpp, which all_kernel_faults() ends with.
+std::vector<KernelFault> reported_faults();
+
 /// Every fault, in the order of the table in docs/backends.md.
 std::span<const KernelFault> all_kernel_faults();
 /// nullptr when there is none of that id.

@@ -20,29 +20,59 @@ namespace {
 class GroupOfHead {
  public:
   GroupOfHead(const Operands& op, const RowGroup& group, std::int64_t kv_head)
-      : op_(op), group_(group), kv_head_(kv_head), heads_(op.num_q_heads / op.num_kv_heads) {}
+      : op_(op),
+        group_(group),
+        kv_head_(kv_head),
+        q_heads_(heads_of(op, kv_head)),
+        heads_(static_cast<std::int64_t>(q_heads_.size())) {}
 
   void run() {
     load_queries();
-    partials_.assign(group_.rows.size() * static_cast<std::size_t>(heads_ * op_.splits), {});
+    partials_.assign(group_.rows.size() * static_cast<std::size_t>(heads_ * splits()), {});
     for (Partial& partial : partials_) {
       partial.acc.assign(static_cast<std::size_t>(padded(op_.v_head_dim)), 0.0F);
     }
     const auto keys = static_cast<std::int64_t>(group_.keys.size());
     const std::int64_t tiles = (keys + tile_keys - 1) / tile_keys;
-    const std::int64_t tiles_per_split = (tiles + op_.splits - 1) / op_.splits;
+    tiles_per_split_ = (tiles + splits() - 1) / splits();
     for (std::int64_t t = 0; t < tiles; ++t) {
       const std::int64_t first = t * tile_keys;
       tile_.load(op_, group_, kv_head_, first, std::min(tile_keys, keys - first));
-      for (std::size_t r = 0; r < group_.rows.size(); ++r) walk(r, t / tiles_per_split);
+      const bool first_of_a_later = t > 0 && t % tiles_per_split_ == 0;
+      if (first_of_a_later && op_.fault == Fault::first_tile_of_splits_skipped) continue;
+      for (std::size_t r = 0; r < group_.rows.size(); ++r) walk(r, t / tiles_per_split_);
     }
     store();
   }
 
  private:
-  std::int64_t q_head(std::int64_t g) const {
-    return op_.fault == Fault::kv_heads_interleaved ? kv_head_ + g * op_.num_kv_heads
-                                                    : kv_head_ * heads_ + g;
+  /// The q heads that read a kv head; left-over ones read none and are never written.
+  static std::vector<std::int64_t> heads_of(const Operands& op, std::int64_t kv_head) {
+    const std::int64_t group = op.num_q_heads / op.num_kv_heads;
+    std::vector<std::int64_t> heads;
+    for (std::int64_t h = 0; h < group * op.num_kv_heads; ++h) {
+      std::int64_t reads = h / std::max<std::int64_t>(group, 1);
+      if (op.fault == Fault::kv_heads_interleaved) reads = h % op.num_kv_heads;
+      if (op.fault == Fault::head_blocks_straddle_groups) {
+        // Modelled: a block of heads, a power of two, takes the kv head of its first one.
+        const auto block_of_heads =
+            static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(group)));
+        reads = h / block_of_heads * block_of_heads / group;
+      }
+      if (reads == kv_head) heads.push_back(h);
+    }
+    return heads;
+  }
+  std::int64_t q_head(std::int64_t g) const { return q_heads_[static_cast<std::size_t>(g)]; }
+  /// Parts of the keys: those of the launch, except where a fault takes them from the rows.
+  std::int64_t splits() const {
+    const bool by_rows = op_.fault == Fault::splits_from_the_rows && group_.rows.size() > 2;
+    return by_rows ? op_.splits + 1 : op_.splits;
+  }
+  /// The parts that hold a key of the group's first row.
+  std::size_t parts_of_the_first_row() const {
+    const std::int64_t end = std::max<std::int64_t>(group_.rows.front().end, 1);
+    return static_cast<std::size_t>((end - 1) / tile_keys / tiles_per_split_ + 1);
   }
   std::size_t index(std::size_t row, std::int64_t g) const {
     return row * static_cast<std::size_t>(heads_) + static_cast<std::size_t>(g);
@@ -68,17 +98,19 @@ class GroupOfHead {
     if (row.end <= tile_.first || row.begin >= tile_.first + tile_.count) return;
     for (std::int64_t g = 0; g < heads_; ++g) {
       const std::size_t at =
-          index(r, g) * static_cast<std::size_t>(op_.splits) + static_cast<std::size_t>(split);
+          index(r, g) * static_cast<std::size_t>(splits()) + static_cast<std::size_t>(split);
       absorb(op_, tile_, row, query(r, g), partials_[at]);
     }
   }
 
   void store() {
-    const auto splits = static_cast<std::size_t>(op_.splits);
+    const auto count = static_cast<std::size_t>(splits());
+    const bool cut = op_.fault == Fault::merge_stops_at_the_first_row && tiles_per_split_ > 0;
+    const std::size_t merged = cut ? std::min(count, parts_of_the_first_row()) : count;
     std::vector<float> out(static_cast<std::size_t>(padded(op_.v_head_dim)));
     for (std::int64_t g = 0; g < heads_; ++g) {
       for (std::size_t r = 0; r < group_.rows.size(); ++r) {
-        const std::span<const Partial> parts(partials_.data() + index(r, g) * splits, splits);
+        const std::span<const Partial> parts(partials_.data() + index(r, g) * count, merged);
         // Modelled: lengths that are no power of two all got the first position's output.
         const bool repeat = op_.fault == Fault::first_row_repeated && r > 0 &&
                             !std::has_single_bit(group_.rows.size());
@@ -96,7 +128,10 @@ class GroupOfHead {
       throw KernelRefusal("row " + std::to_string(row) + " head " + std::to_string(head) +
                           " of the output is outside its buffer");
     }
-    narrow(op_.out_dtype, values, op_.v_head_dim, op_.out.data() + at,
+    // Modelled: a loop over whole blocks of 64 values.
+    const bool blocks = op_.fault == Fault::small_head_dims_not_written;
+    const std::int64_t written = blocks ? op_.v_head_dim / 64 * 64 : op_.v_head_dim;
+    narrow(op_.out_dtype, values, written, op_.out.data() + at,
            op_.fault == Fault::output_truncated);
     const auto lse_at = static_cast<std::size_t>(row * op_.num_q_heads + head);
     if (lse_at < op_.lse.size()) op_.lse[lse_at] = lse;
@@ -105,7 +140,9 @@ class GroupOfHead {
   const Operands& op_;
   const RowGroup& group_;
   const std::int64_t kv_head_;
-  const std::int64_t heads_;  ///< q heads per kv head; left-over heads are never written
+  const std::vector<std::int64_t> q_heads_;
+  const std::int64_t heads_;  ///< how many they are
+  std::int64_t tiles_per_split_ = 0;
   std::vector<float> q_;
   std::vector<Partial> partials_;  ///< (row, head of the group, split)
   Tile tile_;

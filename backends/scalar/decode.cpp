@@ -68,12 +68,18 @@ void store_half(const DecodeCall& call, const TensorMeta& rows, const GuardedBuf
                           " rows, seq_lens has " + std::to_string(call.seq_lens.values.size()));
     }
     const std::int64_t slot = store_slot(call, i, pools, fault);
-    if (!pools.can_store(slot)) {
+    const WrapModel wrap = fault == Fault::store_offset_in_int32
+                               ? WrapModel{WrapStep::slot_sum, WrapKind::int32}
+                               : WrapModel{};
+    const std::byte* at = view.row(slot, 0, wrap);
+    const bool moved = at != view.row(slot, 0);
+    if (moved || !pools.can_store(slot)) {
       throw KernelRefusal("loc[" + std::to_string(i) + "] = " + std::to_string(slot) +
                           " is outside the pool, or nobody's slot of a sparse one");
     }
-    const std::byte* const at = view.row(slot, 0);
-    store_row(from, source.head_stride_bytes(), view, pool.base() + (at - pool.base()));
+    std::ptrdiff_t to = at - pool.base();
+    if (fault == Fault::store_rounded_to_16_bytes) to = to / 16 * 16;
+    store_row(from, source.head_stride_bytes(), view, pool.base() + to);
   }
 }
 

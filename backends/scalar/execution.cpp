@@ -35,6 +35,8 @@ std::int64_t splits_for(Fault fault, std::int64_t asked) {
     case Fault::last_split_dropped:
     case Fault::merge_not_rescaled:
     case Fault::sink_in_every_split:
+    case Fault::merge_stops_at_the_first_row:
+    case Fault::first_tile_of_splits_skipped:
       return std::max<std::int64_t>(asked, 2);
     case Fault::softmax_sum_not_rescaled:
     case Fault::accumulator_in_bf16:
@@ -135,6 +137,17 @@ std::optional<KeyRow> key_at(const KvPools& pools, std::int64_t page, std::int64
   return key;
 }
 
+KeyRow cut_by_descriptor(KeyRow key, const KvPools& pools, std::int64_t page, std::int64_t in_page,
+                         Fault fault) {
+  if (fault != Fault::descriptor_size_in_32_bits) return key;
+  const auto past = [&](const KvView& view) {
+    return view.offset(page, in_page) >= view.span_of_32_bits();
+  };
+  if (past(pools.k)) key.k = nullptr;
+  if (past(pools.v)) key.v = nullptr;
+  return key;
+}
+
 Execution::Execution(const TensorSource& source, const RunOptions& options, const Mistake& wrong,
                      const TensorMeta& q, const TensorMeta& out, OutLayout layout)
     : mistake(wrong),
@@ -156,7 +169,9 @@ Execution::Execution(const TensorSource& source, const RunOptions& options, cons
   const bool dense = layout == OutLayout::dense;
   op.out_row_stride = dense ? op.num_q_heads * op.v_head_dim : out.stride(0);
   op.out_head_stride = dense ? op.v_head_dim : out.stride(1);
-  if (out.size(1) == op.num_q_heads) {
+  // Its sum is not the one that a log-sum-exp is taken of.
+  const bool sums_rounded_p = mistake.fault == Fault::sum_of_rounded_p;
+  if (out.size(1) == op.num_q_heads && !sums_rounded_p) {
     lse_.assign(static_cast<std::size_t>(out.size(0) * op.num_q_heads),
                 std::numeric_limits<float>::quiet_NaN());
   }

@@ -35,6 +35,11 @@ struct KvPools {
 std::optional<KeyRow> key_at(const KvPools& pools, std::int64_t page, std::int64_t in_page,
                              const WrapModel& wrap);
 
+/// The key under the descriptor_size_in_32_bits fault: zeros past the pool's size modulo 2^32
+/// elements; under any other as it is.
+KeyRow cut_by_descriptor(KeyRow key, const KvPools& pools, std::int64_t page, std::int64_t in_page,
+                         Fault fault);
+
 /// Appends "<name>: <what the guard bytes show>" when there is something to say.
 void add_guard_damage(const char* name, const GuardedBuffer& buffer,
                       std::vector<std::string>& damage);

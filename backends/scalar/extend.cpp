@@ -64,6 +64,11 @@ class ExtendGroups {
       return shape;
     }
     if (call_.sliding_window_size > 0) shape.window = saturated_count(call_.sliding_window_size);
+    if (run_.op.fault == Fault::pool_pass_reads_new_rows) {
+      // Modelled: the pass over the pool covers the whole length, and neither pass has a window.
+      shape.length += shape.rows;
+      shape.window = 0;
+    }
     if (call_.tree_mask) {
       const auto square = static_cast<std::size_t>(shape.rows * shape.rows);
       const bool first = run_.op.fault == Fault::tree_mask_of_first_request;

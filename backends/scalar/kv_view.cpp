@@ -38,6 +38,11 @@ std::int64_t KvView::offset(std::int64_t page, std::int64_t in_page) const {
   return signed_elements * element_bytes_;
 }
 
+std::int64_t KvView::span_of_32_bits() const {
+  return static_cast<std::int64_t>(static_cast<std::uint32_t>(span_ / element_bytes_)) *
+         element_bytes_;
+}
+
 std::int64_t KvView::wrapped(std::int64_t page, std::int64_t in_page, const WrapModel& wrap) const {
   const std::int64_t at = offset(page, in_page);
   if (wrap.step == WrapStep::none || at < -before_ || at >= span_) return at;

@@ -32,6 +32,9 @@ class KvView {
   /// Byte offset of the same element, not wrapped and not checked.
   std::int64_t offset(std::int64_t page, std::int64_t in_page) const;
 
+  /// Bytes readable from the base, their number of elements cut to 32 bits.
+  std::int64_t span_of_32_bits() const;
+
   std::int64_t heads() const { return heads_; }
   std::int64_t dim() const { return dim_; }
   /// Distance between heads; 0 for expanded heads.

@@ -24,7 +24,7 @@ KeyRow ListedPages::key(const KvPools& pools, std::int64_t i, std::int64_t token
   if (!key) {
     refuse_outside_pool(std::string(indices_name) + "[" + std::to_string(entry) + "]", page);
   }
-  return *key;
+  return cut_by_descriptor(*key, pools, page, in_page, mistake.fault);
 }
 
 }  // namespace attest

@@ -42,6 +42,15 @@ RequestShape shape_of(const MlaDecodeCall& call, std::int64_t i) {
   return shape;
 }
 
+/// Modelled: int64 entries read through an int32 pointer, little endian: value, 0, value, 0.
+void read_as_int32(IntArray& array) {
+  if (array.meta.dtype != Dtype::int64) return;
+  const std::vector<std::int64_t> stored = array.values;
+  for (std::size_t i = 0; i < array.values.size(); ++i) {
+    array.values[i] = i % 2 == 0 ? stored[i / 2] : 0;
+  }
+}
+
 RowGroup group_of(const MlaDecodeCall& call, std::int64_t i, const KvPools& pools, Execution& run) {
   const RequestShape shape = shape_of(call, i);
   const std::int64_t rows =
@@ -56,8 +65,10 @@ RowGroup group_of(const MlaDecodeCall& call, std::int64_t i, const KvPools& pool
 
 }  // namespace
 
-RunResult run_mla_decode(const MlaDecodeCall& call, const TensorSource& source,
+RunResult run_mla_decode(const MlaDecodeCall& passed, const TensorSource& source,
                          const RunOptions& options, const Mistake& mistake) {
+  MlaDecodeCall call = passed;
+  if (mistake.fault == Fault::int64_offsets_read_as_int32) read_as_int32(call.kv_indptr);
   if (call.logit_cap > 0) throw KernelRefusal("logit_cap must be <= 0");
   const TensorMeta kv = labelled(call.kv_buffer);
   const KvPools pools(source, kv, latent_v(kv, call.o.size(2)), Stored::committed_and_new);

@@ -22,7 +22,8 @@ class KernelRefusal : public std::runtime_error {
 struct KeyRow {
   const std::byte* k = nullptr;
   const std::byte* v = nullptr;
-  bool fresh = false;  ///< from k_extend / v_extend, whose heads lie apart as Operands::fresh says
+  bool fresh = false;   ///< from k_extend / v_extend, whose heads lie apart as Operands::fresh says
+  bool absent = false;  ///< a fault left it out of the launch: no row sees it
 };
 
 /// One query row and the keys of its group that it sees.

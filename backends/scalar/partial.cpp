@@ -12,6 +12,7 @@ namespace attest {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float ln_2 = 0.69314718F;
 constexpr std::size_t lanes = 8;  // of the reductions; their order is part of the result
 
 float max_of(const Block& values) {
@@ -51,6 +52,9 @@ void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const 
   for (float& score : scores) score *= op.scale;
   if (op.softcap > 0) {
     for (float& score : scores) score = op.softcap * std::tanh(score / op.softcap);
+    if (op.fault == Fault::softcap_in_base_2) {
+      for (float& score : scores) score *= ln_2;
+    }
   }
   const Keys seen = seen_in(tile, row);
   std::fill(scores.begin(), scores.begin() + seen.begin, -infinity);
@@ -58,7 +62,12 @@ void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const 
   if (!row.tree.empty()) {
     for (std::int64_t t = std::max(seen.begin, row.tree_begin - tile.first); t < seen.end; ++t) {
       const auto u = static_cast<std::size_t>(tile.first + t - row.tree_begin);
-      if (row.tree[u] == 0) scores[static_cast<std::size_t>(t)] = -infinity;
+      if (u < row.tree.size() && row.tree[u] == 0) scores[static_cast<std::size_t>(t)] = -infinity;
+    }
+  }
+  if (op.fault == Fault::window_tail_of_the_pool) {
+    for (std::size_t t = 0; t < scores.size(); ++t) {
+      if (tile.absent[t]) scores[t] = -infinity;
     }
   }
   if (op.fault == Fault::reads_past_kv_len_drops_nan) {
@@ -98,11 +107,13 @@ void absorb(const Operands& op, const Tile& tile, const QueryRow& row, const flo
   const float rescale = softmax_exp(partial.max - shift);
   const float kept =
       op.fault == Fault::softmax_sum_not_rescaled ? partial.sum : partial.sum * rescale;
+  if (op.fault == Fault::sum_of_rounded_p) round_probabilities(op, p);
   partial.sum = kept + sum_of(p);
   partial.max = max;
 
   round_probabilities(op, p);
-  const auto [begin, end] = seen_in(tile, row);
+  auto [begin, end] = seen_in(tile, row);
+  if (op.fault == Fault::v_before_the_window_read) begin = 0;
   const std::int64_t v_stride = padded(op.v_head_dim);
   for (std::int64_t d = 0; d < v_stride; d += block) {
     Block pv;
@@ -117,7 +128,10 @@ void absorb(const Operands& op, const Tile& tile, const QueryRow& row, const flo
 
 float merge(const Operands& op, std::int64_t q_head, std::span<const Partial> splits, float* out) {
   const bool has_sink = !op.sinks.empty();
-  const float sink = has_sink ? op.sinks[static_cast<std::size_t>(q_head)] : -infinity;
+  const std::int64_t sink_head =
+      op.fault == Fault::sink_of_next_head ? (q_head + 1) % op.num_q_heads : q_head;
+  float sink = has_sink ? op.sinks[static_cast<std::size_t>(sink_head)] : -infinity;
+  if (op.fault == Fault::sink_in_base_2) sink *= ln_2;
   if (op.fault == Fault::last_split_dropped) splits = without_last(splits);
   float max = sink;
   for (const Partial& split : splits) max = std::max(max, split.max);

@@ -17,6 +17,8 @@ std::int64_t causal_end(const RequestShape& s, std::int64_t r, Fault fault) {
       return position;
     case Fault::causal_top_left:
       return r + 1;
+    case Fault::rows_end_with_the_first:
+      return position - r + 1;
     case Fault::causal_none_among_new_tokens:
     case Fault::context_is_total_length:
       return s.length;
@@ -29,7 +31,9 @@ std::int64_t causal_end(const RequestShape& s, std::int64_t r, Fault fault) {
   return position + 1;
 }
 
-std::int64_t tree_end(const RequestShape& s, std::int64_t r) {
+std::int64_t tree_end(const RequestShape& s, std::int64_t r, Fault fault) {
+  // Modelled: bits past the mask's end read as ones, so the columns that pad its tile are visible.
+  if (fault == Fault::mask_padding_visible) return (s.length + 15) / 16 * 16;
   return std::min(s.length, s.length - s.rows + (r / s.tree_block + 1) * s.tree_block);
 }
 
@@ -40,7 +44,18 @@ std::int64_t window_begin(const RequestShape& s, std::int64_t r, Fault fault) {
   if (fault == Fault::window_one_too_short) --window;
   const std::int64_t context =
       fault == Fault::context_is_total_length ? s.length : s.length - s.rows;
-  return context + r - window + 1;
+  const std::int64_t first = context + r - window + 1;
+  if (fault != Fault::window_floored_to_pages) return first;
+  const std::int64_t pages = std::max<std::int64_t>(1, window / s.page_size);
+  const std::int64_t used = (s.length + s.page_size - 1) / s.page_size;
+  return std::max(first, (used - pages) * s.page_size);
+}
+
+/// Keys from here on are not visited, whoever sees them.
+std::int64_t walked_end(const RequestShape& s, Fault fault) {
+  if (fault == Fault::last_partial_tile_dropped) return s.length / 64 * 64;
+  if (fault == Fault::keys_past_16k_ignored) return 256 * 64;
+  return s.visited;
 }
 
 /// Modelled on a prefix computed as length - 2 * rows: the newest keys before the rows are skipped.
@@ -60,9 +75,9 @@ Seen seen_by(const RequestShape& s, std::int64_t r, Fault fault) {
   Seen seen{0, s.length};
   if (s.causal) {
     const bool tree = !s.tree.empty() && fault != Fault::tree_mask_ignored;
-    seen = {window_begin(s, r, fault), tree ? tree_end(s, r) : causal_end(s, r, fault)};
+    seen = {window_begin(s, r, fault), tree ? tree_end(s, r, fault) : causal_end(s, r, fault)};
   }
-  if (fault == Fault::last_partial_tile_dropped) seen.end = std::min(seen.end, s.length / 64 * 64);
+  seen.end = std::min(seen.end, walked_end(s, fault));
   seen.begin = std::max<std::int64_t>(seen.begin, fault == Fault::first_key_ignored ? 1 : 0);
   seen.end = std::max(seen.begin, seen.end);
   return seen;
@@ -91,6 +106,8 @@ RowGroup make_group(RequestShape shape, std::int64_t row_limit, Fault fault,
     low = std::min(low, seen.begin);
     high = std::max(high, seen.end);
   }
+  // Modelled: V of a whole tile is loaded, and meets a weight of 0 before the window.
+  if (fault == Fault::v_before_the_window_read && low < high) low = low / 64 * 64;
   for (std::int64_t key = low; key < high; ++key) {
     group.keys.push_back(lookup(key < prefix ? key : key + skipped));
   }

@@ -21,6 +21,8 @@ struct RequestShape {
   std::span<const std::int64_t> tree;  ///< (rows, rows), nonzero = visible; empty = a chain
   /// With a tree: row r walks the new keys only to the end of its own block of this many rows.
   std::int64_t tree_block = 0;
+  /// Keys [0, visited) are walked at all, whoever sees them.
+  std::int64_t visited = std::numeric_limits<std::int64_t>::max();
   /// Rows that the launch computes at all; the rest stay as they were.
   std::int64_t computed_rows = std::numeric_limits<std::int64_t>::max();
 };

@@ -146,6 +146,8 @@ std::vector<ScalarCase> decode_cases() {
       {"Half", s, with(decode_step(), [](Problem& p) { all_dtypes(p.model, Dtype::f16); })},
       {"OddDim", s,
        with(decode_step(), [](Problem& p) { p.model.head_dim = p.model.v_head_dim = 80; })},
+      {"OddPitch", s,
+       with(decode_step(), [](Problem& p) { p.model.head_dim = p.model.v_head_dim = 46; })},
       {"Mla", s,
        with(mla(),
             [](Problem& p) {

@@ -18,6 +18,7 @@ void Tile::load(const Operands& op, const RowGroup& group, std::int64_t kv_head,
       op.fault == Fault::v_of_neighbour_head ? (kv_head + 1) % op.num_kv_heads : kv_head;
   for (std::int64_t t = 0; t < count; ++t) {
     const KeyRow& key = group.keys[static_cast<std::size_t>(first + t)];
+    absent[static_cast<std::size_t>(t)] = key.absent;
     const KeySource& source = key.fresh ? op.fresh : op.pool;
     if (key.v) {
       widen(source.v_dtype, key.v + v_head * source.v_head_bytes, op.v_head_dim,

@@ -34,9 +34,10 @@ inline void weighted_sum(const float* weights, std::int64_t count, const float* 
 /// Up to tile_keys keys of one kv head in float32: K transposed, V as it lies. Elements past the
 /// last key or dimension are zero.
 struct Tile {
-  std::int64_t first = 0, count = 0;  ///< keys [first, first + count) of the group
-  std::vector<float> k;               ///< (head_dim, tile_keys)
-  std::vector<float> v;               ///< (tile_keys, padded(v_head_dim))
+  std::int64_t first = 0, count = 0;     ///< keys [first, first + count) of the group
+  std::vector<float> k;                  ///< (head_dim, tile_keys)
+  std::vector<float> v;                  ///< (tile_keys, padded(v_head_dim))
+  std::array<bool, tile_keys> absent{};  ///< KeyRow::absent
 
   void load(const Operands& op, const RowGroup& group, std::int64_t kv_head, std::int64_t first_key,
             std::int64_t key_count);

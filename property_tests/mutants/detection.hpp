@@ -1,0 +1,55 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "property_tests/mutants/trial.hpp"
+
+namespace attest {
+
+/// What a campaign found, with what is needed to say where it comes from.
+struct Detection {
+  std::vector<std::string> commands;  ///< as typed
+  std::string revision, compiler, cpu;
+  std::int64_t cores = 0;
+  std::vector<Trial> trials;
+};
+
+/// Trials counted by what became of them.
+struct Score {
+  std::int64_t killed = 0, survived = 0, equivalent = 0, elsewhere = 0, not_run = 0;
+  std::int64_t honest_cases = 0, false_failures = 0;
+  void add(const Trial& trial);
+  /// Mutants that had to be caught.
+  std::int64_t counted() const { return killed + survived; }
+};
+
+/// Equivalent mutants that were caught, survivors, false failures: one line each; empty = none.
+std::vector<std::string> complaints(const Detection& run);
+
+/// What became of a public bug in one context: its stand-ins' trials taken together.
+struct BugOutcome {
+  const HandedBug* bug = nullptr;
+  Outcome outcome = Outcome::survived;
+  const Trial* trial = nullptr;  ///< of the stand-in that says most; may be null
+};
+/// Killed where every stand-in that ran and can show it was.
+std::vector<BugOutcome> bugs_in(const Detection& run, std::int64_t keys, std::string_view policy,
+                                const std::vector<HandedBug>& bugs);
+
+/// Tables for a terminal.
+std::string detection_text(const Detection& run);
+/// docs/detection.md.
+std::string detection_markdown(const Detection& run);
+/// A testsuite for each context and policy.
+std::string detection_junit(const Detection& run);
+
+/// One JSON object a line: a header, then the trials.
+std::string detection_json(const Detection& run);
+/// Reads what detection_json wrote and adds it to `run`. \throws std::invalid_argument naming
+/// `file` and the line.
+void add_recorded(std::string_view text, std::string_view file, Detection& run);
+
+}  // namespace attest

@@ -1,0 +1,286 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "property_tests/mutants/detection.hpp"
+#include "property_tests/report/numbers.hpp"
+
+namespace attest {
+namespace {
+
+const std::vector<Mutant>& mutants() {
+  static const std::vector<Mutant> list(all_mutants().begin(), all_mutants().end());
+  return list;
+}
+
+const Mutant* mutant_named(const std::string& name) {
+  for (const Mutant& one : mutants()) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
+std::string keys_in_words(std::int64_t keys) {
+  return keys < 1024 ? std::to_string(keys) : std::to_string(keys / 1024) + "k";
+}
+
+std::string rate(const Score& score) {
+  if (score.counted() == 0) return "-";
+  return std::to_string(score.killed) + " of " + std::to_string(score.counted());
+}
+
+std::set<std::int64_t> contexts_of(const Detection& run, std::string_view policy) {
+  std::set<std::int64_t> contexts;
+  for (const Trial& trial : run.trials) {
+    if (trial.policy == policy) contexts.insert(trial.keys);
+  }
+  return contexts;
+}
+
+std::string row(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) line += ' ' + cell + " |";
+  return line + '\n';
+}
+
+std::string rule_line(std::size_t cells) {
+  std::string line = "|";
+  for (std::size_t i = 0; i < cells; ++i) line += "---|";
+  return line + '\n';
+}
+
+std::string escaped(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.replace(at, 1, "\\|");
+  }
+  return text;
+}
+
+std::string head(const Detection& run) {
+  std::string text =
+      "# Detection power\n\nWritten by `attest mutants --markdown` from a recorded run; do not "
+      "edit. "
+      "Revision " +
+      run.revision + ", " + run.compiler + ", " + run.cpu + ", " + std::to_string(run.cores) +
+      " cores.\nAMX kernels ran emulated, HIP kernels on the host engine; nothing here ran on a "
+      "GPU. "
+      "The commands:\n\n";
+  for (const std::string& command : run.commands) text += "    " + command + '\n';
+  return text +
+         "\nA *mutant* is a kernel, a call, a step or a launcher with one deliberate mistake "
+         "(`property_tests/mutants/`). It is *killed* when an oracle, a\nrule or a relation says "
+         "no "
+         "to it and, on the same case, yes to the kernel without it. *Equivalent*: it computes "
+         "what "
+         "it should, with a\nreason. *By a test of its own*: no case of a stream can show it; the "
+         "test is named below and not part of the kill rate.\n\n";
+}
+
+std::string by_class(const Detection& run) {
+  const auto contexts = contexts_of(run, "attest");
+  if (contexts.empty()) return "";
+  std::map<std::string, std::map<std::int64_t, Score>> classes, sites;
+  std::map<std::int64_t, Score> all;
+  for (const Trial& trial : run.trials) {
+    const Mutant* const mutant = mutant_named(trial.mutant);
+    if (trial.policy != "attest" || mutant == nullptr) continue;
+    classes[std::string(name(mutant->shows))][trial.keys].add(trial);
+    sites[std::string(name(mutant->site))][trial.keys].add(trial);
+    all[trial.keys].add(trial);
+  }
+  std::string text =
+      "## Killed, by class and context length\n\nLive requests have about as many keys as "
+      "the column says (512: up to as many). Killed of those that can be.\n\n";
+  std::vector<std::string> header = {"class"};
+  for (const std::int64_t keys : contexts) header.push_back(keys_in_words(keys));
+  text += row(header) + rule_line(header.size());
+  const auto add = [&](const std::string& label, std::map<std::int64_t, Score>& scores) {
+    std::vector<std::string> cells = {label};
+    for (const std::int64_t keys : contexts) cells.push_back(rate(scores[keys]));
+    text += row(cells);
+  };
+  for (auto& [label, scores] : classes) add(label, scores);
+  for (auto& [label, scores] : sites) add("at: " + label, scores);
+  add("**all**", all);
+  std::vector<std::string> equivalent = {"equivalent"}, elsewhere = {"by a test of its own"},
+                           not_run = {"not run here"}, clean = {"false failures on honest kernels"};
+  for (const std::int64_t keys : contexts) {
+    equivalent.push_back(std::to_string(all[keys].equivalent));
+    elsewhere.push_back(std::to_string(all[keys].elsewhere));
+    not_run.push_back(std::to_string(all[keys].not_run));
+    clean.push_back(std::to_string(all[keys].false_failures) + " in " +
+                    std::to_string(all[keys].honest_cases));
+  }
+  return text + row(equivalent) + row(elsewhere) + row(not_run) + row(clean) + '\n';
+}
+
+std::int64_t median(std::vector<std::int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string by_oracle(const Detection& run) {
+  std::map<std::string, std::int64_t> first, any;
+  std::vector<std::int64_t> cases, requests, trials, milliseconds;
+  std::int64_t diagnosable = 0, explained = 0;
+  for (const Trial& trial : run.trials) {
+    if (trial.policy != "attest" || trial.outcome != Outcome::killed) continue;
+    ++first[trial.killed_by.starts_with("rule ") ? "a rule" : trial.killed_by];
+    for (const std::string& oracle : trial.oracles) ++any[oracle];
+    cases.push_back(trial.cases);
+    milliseconds.push_back(static_cast<std::int64_t>(trial.seconds * 1000));
+    if (trial.shrunk_requests > 0) {
+      requests.push_back(trial.shrunk_requests);
+      trials.push_back(trial.shrunk_trials);
+    }
+    if (trial.diagnosis.empty()) continue;
+    ++diagnosable;
+    explained += trial.diagnosis.starts_with("unexplained") ? 0 : 1;
+  }
+  std::string text =
+      "## What killed them\n\nThe first to say no; in brackets, how many outputs it "
+      "refused among those that were looked at.\n\n| oracle | first | refused |\n|---|---|---|\n";
+  for (const auto& [oracle, count] : first) {
+    text += row(
+        {oracle, std::to_string(count), any.contains(oracle) ? std::to_string(any[oracle]) : "-"});
+  }
+  text += "\nCases to the first kill: median " + std::to_string(median(cases)) + "; time: median " +
+          std::to_string(median(milliseconds)) + " ms.";
+  if (!requests.empty()) {
+    text += " Smallest failing case: median " + std::to_string(median(requests)) +
+            " request(s) after " + std::to_string(median(trials)) + " trials, over " +
+            std::to_string(requests.size()) + " mutants.";
+  }
+  if (diagnosable > 0) {
+    text += " A known mistake explained " + std::to_string(explained) + " of " +
+            std::to_string(diagnosable) + " wrong outputs.";
+  }
+  return text + "\n\n";
+}
+
+std::string by_policy(const Detection& run) {
+  std::set<std::int64_t> contexts;
+  std::map<std::string, std::map<std::int64_t, Score>> scores;
+  for (const Trial& trial : run.trials) {
+    if (trial.policy == "attest") continue;
+    contexts.insert(trial.keys);
+    scores[trial.policy][trial.keys].add(trial);
+  }
+  if (scores.empty()) return "";
+  // The same mutants under attest, by numbers alone.
+  std::set<std::pair<std::string, std::int64_t>> judged;
+  for (const Trial& trial : run.trials) {
+    const bool counts = trial.outcome == Outcome::killed || trial.outcome == Outcome::survived;
+    if (trial.policy != "attest" && counts) judged.emplace(trial.mutant, trial.keys);
+  }
+  std::map<std::int64_t, Score> ours;
+  for (Trial trial : run.trials) {
+    if (trial.policy != "attest" || !judged.contains({trial.mutant, trial.keys})) continue;
+    if (trial.numbers_by.empty() && trial.outcome == Outcome::killed)
+      trial.outcome = Outcome::survived;
+    ours[trial.keys].add(trial);
+  }
+  std::string text =
+      "## Against the suites in use\n\nThe same mutants, judged by the data and the comparison of "
+      "well-known suites: no rule, no poison, no guard bytes, no second launch.\nWhat lies where "
+      "nothing may be read is an ordinary number; outputs begin as NaN, which favours them. A "
+      "suite's "
+      "case counts only if the\nkernel without the mutant passes it. Shapes, lengths and paging "
+      "are "
+      "attest's, the suites' own are narrower. Killed by the numbers of the\noutput; attest in the "
+      "last row likewise, without its rules.\n\n";
+  std::vector<std::string> header = {"suite", "data", "comparison"};
+  for (const std::int64_t keys : contexts) header.push_back(keys_in_words(keys));
+  header.emplace_back("false failures");
+  text += row(header) + rule_line(header.size());
+  for (const Policy& policy : all_policies()) {
+    const auto at = scores.find(std::string(policy.name));
+    if (at == scores.end()) continue;
+    std::vector<std::string> cells = {std::string(policy.suite), std::string(policy.data),
+                                      escaped(std::string(policy.rule))};
+    Score sum;
+    for (const std::int64_t keys : contexts) {
+      cells.push_back(rate(at->second[keys]));
+      sum.honest_cases += at->second[keys].honest_cases;
+      sum.false_failures += at->second[keys].false_failures;
+    }
+    cells.push_back(std::to_string(sum.false_failures) + " in " + std::to_string(sum.honest_cases));
+    text += row(cells);
+  }
+  std::vector<std::string> last = {"**attest**", "by case", "every oracle that applies"};
+  Score sum;
+  for (const std::int64_t keys : contexts) {
+    last.push_back(rate(ours[keys]));
+    sum.honest_cases += ours[keys].honest_cases;
+    sum.false_failures += ours[keys].false_failures;
+  }
+  last.push_back(std::to_string(sum.false_failures) + " in " + std::to_string(sum.honest_cases));
+  text += row(last) + "\nWhere each comparison comes from:\n\n";
+  for (const Policy& policy : all_policies()) {
+    if (scores.contains(std::string(policy.name))) {
+      text += "* " + std::string(policy.suite) + ": " + std::string(policy.source) + '\n';
+    }
+  }
+  return text + '\n';
+}
+
+std::string public_bugs(const Detection& run) {
+  const auto contexts = contexts_of(run, "attest");
+  if (contexts.empty()) return "";
+  const std::vector<HandedBug> bugs = all_handed_bugs();
+  const auto outcomes = bugs_in(run, *contexts.begin(), "attest", bugs);
+  std::map<std::string, std::int64_t> counts;
+  for (const BugOutcome& one : outcomes) ++counts[std::string(name(one.outcome))];
+  std::string text =
+      "## The public bugs\n\nAll " + std::to_string(bugs.size()) + " of the list, none left out:";
+  for (const auto& [word, count] : counts) text += ' ' + std::to_string(count) + ' ' + word + ';';
+  text.back() = '.';
+  text += " *not run*: nothing stands for it, with the reason. Contexts of " +
+          keys_in_words(*contexts.begin()) +
+          " keys.\n\n| thread | what goes wrong | class | site | stands for it | outcome | first "
+          "said by |\n"
+          "|---|---|---|---|---|---|---|\n";
+  for (const BugOutcome& one : outcomes) {
+    const HandedBug& bug = *one.bug;
+    std::string stands(bug.stands);
+    if (!bug.why.empty()) stands += (stands.empty() ? "" : "; ") + std::string(bug.why);
+    const std::string by = one.trial == nullptr           ? "-"
+                           : one.trial->killed_by.empty() ? one.trial->says
+                                                          : one.trial->killed_by;
+    text += row({std::string(bug.source), escaped(std::string(bug.says)),
+                 std::string(name(bug.kind)), std::string(name(bug.site)), escaped(stands),
+                 std::string(name(one.outcome)), escaped(by)});
+  }
+  return text + '\n';
+}
+
+std::string not_killed(const Detection& run) {
+  std::map<std::string, std::set<std::string>> lines;
+  for (const Trial& trial : run.trials) {
+    if (trial.policy != "attest" || trial.outcome == Outcome::killed) continue;
+    const std::string word(name(trial.outcome));
+    const std::string where =
+        trial.outcome == Outcome::survived ? " at " + keys_in_words(trial.keys) : "";
+    lines[word].insert("* `" + trial.mutant + "`" + where + ": " +
+                       (trial.says.empty() ? counted(trial.cases, "case") : trial.says));
+  }
+  if (lines.empty()) return "";
+  std::string text = "## Not killed by the run\n\n";
+  for (const auto& [word, list] : lines) {
+    text += word + ":\n\n";
+    for (const std::string& line : list) text += line + '\n';
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string detection_markdown(const Detection& run) {
+  return head(run) + by_class(run) + by_oracle(run) + by_policy(run) + public_bugs(run) +
+         not_killed(run);
+}
+
+}  // namespace attest

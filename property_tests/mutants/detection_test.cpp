@@ -1,0 +1,110 @@
+#include "property_tests/mutants/detection.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attest {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+Detection sample() {
+  Detection run{.commands = {"attest mutants"}, .revision = "abc", .compiler = "GNU", .cpu = "a|b"};
+  run.trials.push_back({.mutant = "faulty-stale_page.unified@cpu",
+                        .keys = 512,
+                        .outcome = Outcome::killed,
+                        .killed_by = "hard",
+                        .oracles = {"hard", "z"},
+                        .numbers_by = "hard",
+                        .cases = 3,
+                        .numbers_cases = 3,
+                        .seconds = 0.5,
+                        .says = "a \"case\"\n",
+                        .diagnosis = "stale",
+                        .honest_cases = 1,
+                        .shrunk_requests = 2,
+                        .shrunk_trials = 40,
+                        .shrunk = "small"});
+  run.trials.push_back({.mutant = "faulty-first_row_repeated.mla_decode@cpu",
+                        .keys = 512,
+                        .outcome = Outcome::survived,
+                        .cases = 7});
+  run.trials.push_back({.mutant = "faulty-stale_page.unified@cpu",
+                        .keys = 512,
+                        .policy = "ggml",
+                        .outcome = Outcome::survived,
+                        .cases = 7});
+  return run;
+}
+
+TEST(Detection, ReadsBackWhatItRecorded) {
+  const Detection run = sample();
+  Detection read;
+  add_recorded(detection_json(run), "record", read);
+  EXPECT_EQ(detection_json(read), detection_json(run));
+  ASSERT_EQ(read.trials.size(), 3U);
+  EXPECT_EQ(read.trials[0].says, "a \"case\"\n");
+  EXPECT_THAT(read.trials[0].oracles, ElementsAre("hard", "z"));
+}
+
+TEST(Detection, NamesTheLineThatDoesNotRead) {
+  Detection read;
+  try {
+    add_recorded(detection_json(sample()) + "{\"kind\": \"mutant\"}\n", "run.jsonl", read);
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("run.jsonl, line 5: "));
+  }
+}
+
+TEST(Detection, ComplainsOfSurvivorsAndFalseFailuresOfItsOwnOraclesAlone) {
+  Detection run = sample();
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("first_row_repeated")));
+  run.trials[1].outcome = Outcome::killed;
+  EXPECT_THAT(complaints(run), IsEmpty());
+  run.trials[0].false_failures = 1;
+  run.trials[0].false_failure = "scalar: hard";
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("scalar: hard")));
+}
+
+TEST(Detection, ComplainsOfAnEquivalentMutantThatWasCaught) {
+  Detection run;
+  run.trials.push_back({.mutant = "faulty-sum_of_rounded_p.unified@cpu",
+                        .keys = 512,
+                        .outcome = Outcome::killed,
+                        .killed_by = "hard"});
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("declared equivalent")));
+}
+
+TEST(Detection, TakesABugForSurvivedWhenOneStandInDid) {
+  const std::vector<HandedBug> bugs = {
+      {.id = "b", .stands = "faulty-stale_page, faulty-first_row_repeated"},
+      {.id = "c", .stands = "faulty-stale_page"},
+      {.id = "d"}};
+  const auto outcomes = bugs_in(sample(), 512, "attest", bugs);
+  ASSERT_EQ(outcomes.size(), 3U);
+  EXPECT_EQ(outcomes[0].outcome, Outcome::survived);
+  EXPECT_EQ(outcomes[1].outcome, Outcome::killed);
+  EXPECT_EQ(outcomes[2].outcome, Outcome::not_run);
+}
+
+TEST(Detection, WritesTablesOfWhatWasRecordedOnly) {
+  const std::string text = detection_markdown(sample());
+  EXPECT_THAT(text, HasSubstr("| numeric | 1 of 2 |"));
+  EXPECT_THAT(text, HasSubstr("| ggml, test-backend-ops | uniform on (-1, 1) |"));
+  EXPECT_THAT(text, Not(HasSubstr("FlashAttention |")));
+  EXPECT_THAT(text, HasSubstr("`faulty-first_row_repeated.mla_decode@cpu` at 512: 7 cases"));
+  EXPECT_THAT(text, HasSubstr("All 76 of the list"));
+}
+
+TEST(Detection, WritesAJunitSuitePerContextAndPolicy) {
+  const std::string xml = detection_junit(sample());
+  EXPECT_THAT(xml, HasSubstr("name=\"mutants.attest.512\" tests=\"2\" failures=\"1\""));
+  EXPECT_THAT(xml, HasSubstr("name=\"mutants.ggml.512\" tests=\"1\""));
+}
+
+}  // namespace
+}  // namespace attest
