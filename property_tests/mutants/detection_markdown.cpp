@@ -56,6 +56,17 @@ std::string escaped(std::string text) {
   return text;
 }
 
+/// The command without the flags that only say where to write.
+std::string without_files(std::string command) {
+  for (const char* const flag : {" --record ", " --junit ", " --markdown "}) {
+    const std::size_t at = command.find(flag);
+    if (at == std::string::npos) continue;
+    const std::size_t value = at + std::string_view(flag).size();
+    command.erase(at, std::min(command.find(' ', value), command.size()) - at);
+  }
+  return command;
+}
+
 std::string head(const Detection& run) {
   std::string text =
       "# Detection power\n\nWritten by `attest mutants --markdown` from a recorded run; do not "
@@ -65,7 +76,7 @@ std::string head(const Detection& run) {
       " cores.\nAMX kernels ran emulated, HIP kernels on the host engine; nothing here ran on a "
       "GPU. "
       "The commands:\n\n";
-  for (const std::string& command : run.commands) text += "    " + command + '\n';
+  for (const std::string& command : run.commands) text += "    " + without_files(command) + '\n';
   return text +
          "\nA *mutant* is a kernel, a call, a step or a launcher with one deliberate mistake "
          "(`property_tests/mutants/`). It is *killed* when an oracle, a\nrule or a relation says "

@@ -12,7 +12,10 @@ using testing::IsEmpty;
 using testing::Not;
 
 Detection sample() {
-  Detection run{.commands = {"attest mutants"}, .revision = "abc", .compiler = "GNU", .cpu = "a|b"};
+  Detection run{.commands = {"attest mutants --record a/b.jsonl --cases 4"},
+                .revision = "abc",
+                .compiler = "GNU",
+                .cpu = "a|b"};
   run.trials.push_back({.mutant = "faulty-stale_page.unified@cpu",
                         .keys = 512,
                         .outcome = Outcome::killed,
@@ -93,6 +96,7 @@ TEST(Detection, TakesABugForSurvivedWhenOneStandInDid) {
 
 TEST(Detection, WritesTablesOfWhatWasRecordedOnly) {
   const std::string text = detection_markdown(sample());
+  EXPECT_THAT(text, HasSubstr("    attest mutants --cases 4\n"));
   EXPECT_THAT(text, HasSubstr("| numeric | 1 of 2 |"));
   EXPECT_THAT(text, HasSubstr("| ggml, test-backend-ops | uniform on (-1, 1) |"));
   EXPECT_THAT(text, Not(HasSubstr("FlashAttention |")));
