@@ -202,10 +202,12 @@ TEST(TensorSource, SurvivesDegenerateModels) {
 }
 
 TEST(TensorSource, NamesItsRecipes) {
-  for (const Recipe recipe : {Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features}) {
+  for (const Recipe recipe :
+       {Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features, Recipe::normal_20,
+        Recipe::uniform, Recipe::positive, Recipe::small_int, Recipe::sparse_int}) {
     EXPECT_EQ(recipe_from_name(name(recipe)), recipe);
   }
-  EXPECT_EQ(recipe_from_name("uniform"), std::nullopt);
+  EXPECT_EQ(recipe_from_name("gaussian"), std::nullopt);
 }
 
 }  // namespace
