@@ -34,13 +34,15 @@ constexpr std::pair<std::string_view, const char*> elsewhere[] = {
     {"rows_past_the_batch_skipped.", "calls have a row per request: faulty_test has another"},
     {"left_over_heads_skipped.", "kv heads divide the query heads: faulty_test has others"},
     {"v_before_the_window_read.",
-     "cells before a window name the request's own pages: mutants_test has others"},
-    {"table_read_to_the_tiles_end.", "tables of right calls end on a tile: mutants_test cuts one"},
-    {"keys_past_16k_ignored.", "no case is as long: mutants_test has longer ones"},
+     "cells before a window name the request's own pages: attest mutants has others"},
+    {"table_read_to_the_tiles_end.",
+     "tables of right calls end on a tile: attest mutants cuts one"},
+    {"keys_past_16k_ignored.", "no case is as long: attest mutants has longer ones"},
     {"sum_of_rounded_p.", "within every bound: the one that must not be caught"},
     {"splits_from_max_seqlen_k.", "within the bound: a relation tells it"},
     {"splits_from_the_rows.", "within the bound: a relation tells it"},
-    {"store_rounded_to_16_bytes.", "every slot is a multiple of 16 bytes: mutants_test has others"},
+    {"store_rounded_to_16_bytes.",
+     "every slot is a multiple of 16 bytes: attest mutants has others"},
 };
 
 /// Faults of addresses, which no launch over a small pool can show: those are not worth their time.
