@@ -43,6 +43,8 @@ std::vector<BugOutcome> bugs_in(const Detection& run, std::int64_t keys, std::st
 std::string detection_text(const Detection& run);
 /// docs/detection.md.
 std::string detection_markdown(const Detection& run);
+/// The part of it that compares with the policies; empty where none was tried.
+std::string policy_table(const Detection& run);
 /// A testsuite for each context and policy.
 std::string detection_junit(const Detection& run);
 

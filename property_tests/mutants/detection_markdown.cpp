@@ -3,6 +3,7 @@
 #include <set>
 
 #include "property_tests/mutants/detection.hpp"
+#include "property_tests/mutants/markdown_cells.hpp"
 #include "property_tests/report/numbers.hpp"
 
 namespace attest {
@@ -20,40 +21,12 @@ const Mutant* mutant_named(const std::string& name) {
   return nullptr;
 }
 
-std::string keys_in_words(std::int64_t keys) {
-  return keys < 1024 ? std::to_string(keys) : std::to_string(keys / 1024) + "k";
-}
-
-std::string rate(const Score& score) {
-  if (score.counted() == 0) return "-";
-  return std::to_string(score.killed) + " of " + std::to_string(score.counted());
-}
-
 std::set<std::int64_t> contexts_of(const Detection& run, std::string_view policy) {
   std::set<std::int64_t> contexts;
   for (const Trial& trial : run.trials) {
     if (trial.policy == policy) contexts.insert(trial.keys);
   }
   return contexts;
-}
-
-std::string row(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) line += ' ' + cell + " |";
-  return line + '\n';
-}
-
-std::string rule_line(std::size_t cells) {
-  std::string line = "|";
-  for (std::size_t i = 0; i < cells; ++i) line += "---|";
-  return line + '\n';
-}
-
-std::string escaped(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-    text.replace(at, 1, "\\|");
-  }
-  return text;
 }
 
 /// The command without the flags that only say where to write.
@@ -171,72 +144,6 @@ std::string by_oracle(const Detection& run) {
   return text + "\n\n";
 }
 
-std::string by_policy(const Detection& run) {
-  std::set<std::int64_t> contexts;
-  std::map<std::string, std::map<std::int64_t, Score>> scores;
-  for (const Trial& trial : run.trials) {
-    if (trial.policy == "attest") continue;
-    contexts.insert(trial.keys);
-    scores[trial.policy][trial.keys].add(trial);
-  }
-  if (scores.empty()) return "";
-  // The same mutants under attest, by numbers alone.
-  std::set<std::pair<std::string, std::int64_t>> judged;
-  for (const Trial& trial : run.trials) {
-    const bool counts = trial.outcome == Outcome::killed || trial.outcome == Outcome::survived;
-    if (trial.policy != "attest" && counts) judged.emplace(trial.mutant, trial.keys);
-  }
-  std::map<std::int64_t, Score> ours;
-  for (Trial trial : run.trials) {
-    if (trial.policy != "attest" || !judged.contains({trial.mutant, trial.keys})) continue;
-    if (trial.numbers_by.empty() && trial.outcome == Outcome::killed)
-      trial.outcome = Outcome::survived;
-    ours[trial.keys].add(trial);
-  }
-  std::string text =
-      "## Against the suites in use\n\nThe same mutants, judged by the data and the comparison of "
-      "well-known suites: no rule, no poison, no guard bytes, no second launch.\nWhat lies where "
-      "nothing may be read is an ordinary number; outputs begin as NaN, which favours them. A "
-      "suite's "
-      "case counts only if the\nkernel without the mutant passes it. Shapes, lengths and paging "
-      "are "
-      "attest's, the suites' own are narrower. Killed by the numbers of the\noutput; attest in the "
-      "last row likewise, without its rules.\n\n";
-  std::vector<std::string> header = {"suite", "data", "comparison"};
-  for (const std::int64_t keys : contexts) header.push_back(keys_in_words(keys));
-  header.emplace_back("false failures");
-  text += row(header) + rule_line(header.size());
-  for (const Policy& policy : all_policies()) {
-    const auto at = scores.find(std::string(policy.name));
-    if (at == scores.end()) continue;
-    std::vector<std::string> cells = {std::string(policy.suite), std::string(policy.data),
-                                      escaped(std::string(policy.rule))};
-    Score sum;
-    for (const std::int64_t keys : contexts) {
-      cells.push_back(rate(at->second[keys]));
-      sum.honest_cases += at->second[keys].honest_cases;
-      sum.false_failures += at->second[keys].false_failures;
-    }
-    cells.push_back(std::to_string(sum.false_failures) + " in " + std::to_string(sum.honest_cases));
-    text += row(cells);
-  }
-  std::vector<std::string> last = {"**attest**", "by case", "every oracle that applies"};
-  Score sum;
-  for (const std::int64_t keys : contexts) {
-    last.push_back(rate(ours[keys]));
-    sum.honest_cases += ours[keys].honest_cases;
-    sum.false_failures += ours[keys].false_failures;
-  }
-  last.push_back(std::to_string(sum.false_failures) + " in " + std::to_string(sum.honest_cases));
-  text += row(last) + "\nWhere each comparison comes from:\n\n";
-  for (const Policy& policy : all_policies()) {
-    if (scores.contains(std::string(policy.name))) {
-      text += "* " + std::string(policy.suite) + ": " + std::string(policy.source) + '\n';
-    }
-  }
-  return text + '\n';
-}
-
 std::string public_bugs(const Detection& run) {
   const auto contexts = contexts_of(run, "attest");
   if (contexts.empty()) return "";
@@ -290,7 +197,7 @@ std::string not_killed(const Detection& run) {
 }  // namespace
 
 std::string detection_markdown(const Detection& run) {
-  return head(run) + by_class(run) + by_oracle(run) + by_policy(run) + public_bugs(run) +
+  return head(run) + by_class(run) + by_oracle(run) + policy_table(run) + public_bugs(run) +
          not_killed(run);
 }
 
