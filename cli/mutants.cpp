@@ -11,6 +11,7 @@
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "contracts/verdict.hpp"
+#include "fixtures/fixture_error.hpp"
 #include "fixtures/read_file.hpp"
 #include "property_tests/mutant_matrix.hpp"
 #include "property_tests/mutants/campaign.hpp"
@@ -150,7 +151,7 @@ Ending from_records(const Options& options) {
   constexpr std::size_t most = std::size_t{256} << 20;
   Detection run;
   for (const std::string& file : options.from) add_recorded(read_file(file, most), file, run);
-  if (run.trials.empty()) throw std::invalid_argument("--from: no trial was recorded");
+  if (run.trials.empty()) throw FixtureError("--from: no trial was recorded");
   return say(options, run);
 }
 

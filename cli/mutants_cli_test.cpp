@@ -72,8 +72,8 @@ TEST_F(Mutants, AreRecordedAndReportedAgain) {
   const Finished again = attest_cli({"mutants", "--from", record, "--markdown", page});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_TRUE(has(text_of(page), "# Detection power"));
-  EXPECT_EQ(attest_cli({"mutants", "--from", save("empty.jsonl", "")}).code, 64);
-  EXPECT_NE(attest_cli({"mutants", "--from", save("bad.jsonl", "{")}).code, 0);
+  EXPECT_EQ(attest_cli({"mutants", "--from", save("empty.jsonl", "")}).code, 65);
+  EXPECT_EQ(attest_cli({"mutants", "--from", save("bad.jsonl", "{")}).code, 65);
 }
 
 TEST_F(Mutants, AreListedWithTheirClassAndSource) {

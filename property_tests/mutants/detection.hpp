@@ -50,7 +50,7 @@ std::string detection_junit(const Detection& run);
 
 /// One JSON object a line: a header, then the trials.
 std::string detection_json(const Detection& run);
-/// Reads what detection_json wrote and adds it to `run`. \throws std::invalid_argument naming
+/// Reads what detection_json wrote and adds it to `run`. \throws FixtureError naming
 /// `file` and the line.
 void add_recorded(std::string_view text, std::string_view file, Detection& run);
 

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "fixtures/fixture_error.hpp"
 #include "property_tests/mutants/detection.hpp"
 
 namespace attest {
@@ -101,8 +102,8 @@ void add_recorded(std::string_view text, std::string_view file, Detection& run) 
     try {
       add_line(line, run);
     } catch (const std::exception& error) {
-      throw std::invalid_argument(std::string(file) + ", line " + std::to_string(number) + ": " +
-                                  error.what());
+      throw FixtureError(std::string(file) + ", line " + std::to_string(number) + ": " +
+                         error.what());
     }
   }
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fixtures/fixture_error.hpp"
+
 namespace attest {
 namespace {
 
@@ -58,7 +60,7 @@ TEST(Detection, NamesTheLineThatDoesNotRead) {
   try {
     add_recorded(detection_json(sample()) + "{\"kind\": \"mutant\"}\n", "run.jsonl", read);
     FAIL();
-  } catch (const std::invalid_argument& error) {
+  } catch (const FixtureError& error) {
     EXPECT_THAT(error.what(), HasSubstr("run.jsonl, line 5: "));
   }
 }
