@@ -36,8 +36,9 @@ class Campaign {
       : plan_(plan), each_(each), tasks_(tasks_of(plan)), trials_(tasks_.size()) {
     order_.resize(tasks_.size());
     for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return tasks_[a].keys > tasks_[b].keys; });
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return tasks_[a].keys != tasks_[b].keys ? tasks_[a].keys > tasks_[b].keys : a < b;
+    });
   }
 
   std::vector<Trial> run() {

@@ -106,6 +106,7 @@ std::vector<double> low_precision_attention(const Attended& meaning, const Tenso
                                             const std::vector<std::int64_t>& rows) {
   const Model& m = source.problem().model;
   std::vector<Keys> keys;
+  keys.reserve(static_cast<std::size_t>(m.num_kv_heads));
   for (std::int64_t h = 0; h < m.num_kv_heads; ++h) keys.emplace_back(source, h);
   NaiveRow naive(meaning, source);
   std::vector<double> out;
