@@ -112,7 +112,7 @@ std::int64_t spanned_elements(const TensorMeta& tensor) {
   if (is_empty(tensor)) return 0;
   std::int64_t span = 1;
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-    span += times(tensor.shape[d] - 1, tensor.strides[d]);
+    span += times(tensor.shape[d] - 1, tensor.stride(d));
   }
   return std::min(span, far_away);
 }

@@ -53,10 +53,7 @@ std::optional<std::string> refusal(const Problem& p, const SlotMap& slots) {
   if (!flat(p, p.pool.k, p.model.head_dim) || !flat(p, p.pool.v, p.model.v_head_dim)) {
     return "batch_prefill sees the pool as one token a page, this one has gaps between its pages";
   }
-  std::int64_t tokens = 0;
-  for (const Request& r : p.requests) tokens += r.kv_len();
-  if (auto reason = refuses_wide_ids(tokens, "keys of the batch")) return reason;
-  return refuses_wide_ids(p.pool.num_pages * p.pool.page_size, "slots");
+  return refuses_wide_slot_lists(p);
 }
 
 /// An evicted token names the request's last slot: its bytes are loaded with a tile, and masked.

@@ -57,22 +57,7 @@ std::optional<std::string> refusal(const Problem& p, const SlotMap& slots) {
   if (!flat(p, p.pool.k, p.model.head_dim)) {
     return "mla_decode sees the pool as one token a page, this one has gaps between its pages";
   }
-  std::int64_t tokens = 0;
-  for (const Request& r : p.requests) tokens += r.kv_len();
-  if (auto reason = refuses_wide_ids(tokens, "keys of the batch")) return reason;
-  return refuses_wide_ids(p.pool.num_pages * p.pool.page_size, "slots");
-}
-
-void add_keys(const Problem& p, const SlotMap& slots, MlaDecodeCall& call) {
-  std::vector<std::int64_t> offsets{0};
-  std::vector<std::int64_t> indices;
-  for (std::size_t i = 0; i < p.requests.size(); ++i) {
-    for (std::int64_t t = 0; t < p.requests[i].kv_len(); ++t) indices.push_back(slots.slot(i, t));
-    offsets.push_back(static_cast<std::int64_t>(indices.size()));
-  }
-  call.kv_indptr = int_array(Dtype::int32, std::move(offsets));
-  call.kv_indices = int_array(Dtype::int32, std::move(indices));
-  call.kv_last_page_lens = int_array(Dtype::int32, std::vector<std::int64_t>(p.requests.size(), 1));
+  return refuses_wide_slot_lists(p);
 }
 
 PageList pages_of(const MlaDecodeCall& call) {
@@ -114,7 +99,7 @@ Lowered<MlaDecodeCall> lower_mla_decode(const Problem& problem, const SlotMap& s
   std::vector<std::int64_t> offsets;
   for (std::int64_t i = 0; i <= batch; ++i) offsets.push_back(i * length);
   call.qo_indptr = int_array(Dtype::int32, std::move(offsets));
-  add_keys(problem, slots, call);
+  list_every_slot(problem, slots, call.kv_indptr, call.kv_indices, call.kv_last_page_lens);
   call.max_seqlen_q = length;
   call.page_size = 1;
   call.sm_scale = m.softmax_scale;

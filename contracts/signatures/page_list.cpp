@@ -6,6 +6,22 @@
 
 namespace attest {
 
+void list_every_slot(const Problem& problem, const SlotMap& slots, IntArray& indptr,
+                     IntArray& indices, IntArray& last_page_lens) {
+  const std::size_t batch = problem.requests.size();
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int64_t> listed;
+  for (std::size_t i = 0; i < batch; ++i) {
+    for (std::int64_t t = 0; t < problem.requests[i].kv_len(); ++t) {
+      listed.push_back(slots.slot(i, t));
+    }
+    offsets.push_back(static_cast<std::int64_t>(listed.size()));
+  }
+  indptr = int_array(Dtype::int32, std::move(offsets));
+  indices = int_array(Dtype::int32, std::move(listed));
+  last_page_lens = int_array(Dtype::int32, std::vector<std::int64_t>(batch, 1));
+}
+
 std::int64_t PageList::length(std::size_t i) const {
   const std::int64_t pages = saturated(indptr.values[i + 1]) - saturated(indptr.values[i]);
   if (page_size == 1) return pages;
@@ -21,18 +37,9 @@ void PageList::read(std::size_t i, std::int64_t last, bool usable, RowKeys& keys
   usable = usable && indices.recorded && start >= 0 && page_size >= 1 && page_size <= largest_count;
   while (usable && keys.next_token() < last) {
     const std::int64_t at = start + keys.next_token() / page_size;
-    const std::int64_t offset = keys.next_token() % page_size;
     if (at >= entries) break;
-    const std::int64_t count = std::min(page_size - offset, last - keys.next_token());
     const std::int64_t page = indices.values[static_cast<std::size_t>(at)];
-    std::int64_t slot = 0;
-    const bool inside = page >= 0 && page < num_pages &&
-                        !__builtin_mul_overflow(page, page_size, &slot) && slot < largest_count;
-    if (inside) {
-      keys.read(slot + offset, count);
-    } else {
-      keys.read_outside(count);
-    }
+    keys.read_page(page, num_pages, page_size, last);
   }
   keys.read_outside(last - keys.next_token());
 }

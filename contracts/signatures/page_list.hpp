@@ -4,9 +4,15 @@
 #include <cstdint>
 
 #include "contracts/call.hpp"
+#include "contracts/problem.hpp"
 #include "contracts/signatures/slot_contents.hpp"
+#include "contracts/slot_map.hpp"
 
 namespace attest {
+
+/// The lists of a call at page size 1: every key's slot, request by request.
+void list_every_slot(const Problem& problem, const SlotMap& slots, IntArray& indptr,
+                     IntArray& indices, IntArray& last_page_lens);
 
 /// The keys of a signature that lists its pages in one flat array: request i has entries
 /// [indptr[i], indptr[i + 1]).

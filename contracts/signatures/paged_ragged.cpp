@@ -43,22 +43,7 @@ std::optional<std::string> refusal(const Problem& p, const SlotMap& slots) {
   if (!flat(p, p.pool.k, p.model.head_dim) || !flat(p, p.pool.v, p.model.v_head_dim)) {
     return "paged_ragged sees the pool as one token a page, this one has gaps between its pages";
   }
-  std::int64_t tokens = 0;
-  for (const Request& r : p.requests) tokens += r.kv_len();
-  if (auto reason = refuses_wide_ids(tokens, "keys of the batch")) return reason;
-  return refuses_wide_ids(p.pool.num_pages * p.pool.page_size, "slots");
-}
-
-void add_keys(const Problem& p, const SlotMap& slots, PagedRaggedCall& call) {
-  std::vector<std::int64_t> offsets{0};
-  std::vector<std::int64_t> indices;
-  for (std::size_t i = 0; i < p.requests.size(); ++i) {
-    for (std::int64_t t = 0; t < p.requests[i].kv_len(); ++t) indices.push_back(slots.slot(i, t));
-    offsets.push_back(static_cast<std::int64_t>(indices.size()));
-  }
-  call.kv_indptr = int_array(Dtype::int32, std::move(offsets));
-  call.kv_page_indices = int_array(Dtype::int32, std::move(indices));
-  call.kv_last_page_lens = int_array(Dtype::int32, std::vector<std::int64_t>(p.requests.size(), 1));
+  return refuses_wide_slot_lists(p);
 }
 
 void add_features(const Model& m, PagedRaggedCall& call) {
@@ -90,7 +75,7 @@ Lowered<PagedRaggedCall> lower_paged_ragged(const Problem& problem, const SlotMa
   call.out = contiguous(m.out_dtype, {batch, m.num_q_heads, m.v_head_dim});
   call.key_cache = slot_view(problem, problem.pool.k, m.head_dim);
   call.value_cache = slot_view(problem, problem.pool.v, m.v_head_dim);
-  add_keys(problem, slots, call);
+  list_every_slot(problem, slots, call.kv_indptr, call.kv_page_indices, call.kv_last_page_lens);
   // A graph is captured for the longest context.
   const std::int64_t longest = std::max(problem.max_kv_len(), problem.context_len);
   call.max_num_partitions = (longest + call.partition_size - 1) / call.partition_size;

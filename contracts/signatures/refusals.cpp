@@ -42,6 +42,13 @@ std::optional<std::string> refuses_wide_ids(std::int64_t count, std::string_view
   return std::to_string(count) + " " + std::string(what) + " do not fit int32 ids";
 }
 
+std::optional<std::string> refuses_wide_slot_lists(const Problem& problem) {
+  std::int64_t tokens = 0;
+  for (const Request& r : problem.requests) tokens += r.kv_len();
+  if (auto reason = refuses_wide_ids(tokens, "keys of the batch")) return reason;
+  return refuses_wide_ids(problem.pool.num_pages * problem.pool.page_size, "slots");
+}
+
 bool is_chain(const Request& request) {
   for (std::size_t t = 0; t < request.tree_parent.size(); ++t) {
     if (request.tree_parent[t] != static_cast<std::int64_t>(t) - 1) return false;

@@ -20,6 +20,8 @@ std::optional<std::string> refuses_draft_tree(const Problem& problem, std::strin
 std::optional<std::string> refuses_evicted_keys(const Problem& problem, const SlotMap& slots);
 /// Page or slot ids are int32.
 std::optional<std::string> refuses_wide_ids(std::int64_t count, std::string_view what);
+/// So are the offsets into one flat list of every request's slots, and the slots.
+std::optional<std::string> refuses_wide_slot_lists(const Problem& problem);
 
 /// Whether token t's parent is t - 1 throughout, so that causal order is the mask.
 bool is_chain(const Request& request);

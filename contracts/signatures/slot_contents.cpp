@@ -4,6 +4,8 @@
 #include <limits>
 #include <tuple>
 
+#include "contracts/signatures/query_rows.hpp"
+
 namespace attest {
 namespace {
 
@@ -114,6 +116,20 @@ void RowKeys::read(std::int64_t first, std::int64_t count) {
   scratch_.clear();
   contents_.append(row_, next_, first, count, scratch_);
   for (const KeyRun& run : scratch_) append(run);
+}
+
+void RowKeys::read_page(std::int64_t page, std::int64_t num_pages, std::int64_t page_size,
+                        std::int64_t last) {
+  const std::int64_t offset = next_ % page_size;
+  const std::int64_t count = std::min(page_size - offset, last - next_);
+  std::int64_t slot = 0;
+  const bool inside = page >= 0 && page < num_pages &&
+                      !__builtin_mul_overflow(page, page_size, &slot) && slot < largest_count;
+  if (inside) {
+    read(slot + offset, count);
+  } else {
+    read_outside(count);
+  }
 }
 
 void RowKeys::read_outside(std::int64_t count) {

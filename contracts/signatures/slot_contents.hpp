@@ -46,6 +46,10 @@ class RowKeys {
 
   /// The next `count` tokens lie in slots first, first + 1, ...
   void read(std::int64_t first, std::int64_t count);
+  /// The next tokens, to the end of their page or to token `last`, lie in `page` of a cache of
+  /// `num_pages`; outside it they are read outside. \pre 1 <= page_size, next_token() < last
+  void read_page(std::int64_t page, std::int64_t num_pages, std::int64_t page_size,
+                 std::int64_t last);
   /// The next `run.count` tokens hold this content, wherever they lie: new keys that a kernel takes
   /// from beside the pool.
   void append(const KeyRun& run);

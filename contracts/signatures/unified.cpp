@@ -127,20 +127,11 @@ void read_pages(const UnifiedCall& call, std::size_t i, std::int64_t last, RowKe
   const auto cells = static_cast<std::int64_t>(table.values.size());
   while (usable && keys.next_token() < last) {
     const std::int64_t column = keys.next_token() / page_size;
-    const std::int64_t offset = keys.next_token() % page_size;
     // A length that is nonsense is not followed through the whole table.
     const std::int64_t columns = rows_touch ? 2 * width : width;
     if (column >= columns || column >= cells - row_start) break;
-    const std::int64_t count = std::min(page_size - offset, last - keys.next_token());
     const std::int64_t page = table.values[static_cast<std::size_t>(row_start + column)];
-    std::int64_t slot = 0;
-    const bool inside = page >= 0 && page < num_pages &&
-                        !__builtin_mul_overflow(page, page_size, &slot) && slot < largest_count;
-    if (inside) {
-      keys.read(slot + offset, count);
-    } else {
-      keys.read_outside(count);
-    }
+    keys.read_page(page, num_pages, page_size, last);
   }
   keys.read_outside(last - keys.next_token());
 }
