@@ -55,17 +55,20 @@ std::uint32_t quantile_bits(std::size_t i, int exponent) {
 std::unique_ptr<const NormalTable> build(Dtype dtype, int exponent) {
   auto table = std::make_unique<NormalTable>();
   for (std::size_t i = 0; i < normal_entries; ++i) {
-    const std::uint32_t bits = round_f32_bits(dtype, quantile_bits(i, exponent));
-    const std::size_t bytes = size_bytes(dtype);
-    table->bits32[i] = bytes == 4 ? bits : 0;
-    table->bits16[i] = bytes == 2 ? static_cast<std::uint16_t>(bits) : std::uint16_t{0};
-    table->bits8[i] = bytes == 1 ? static_cast<std::uint8_t>(bits) : std::uint8_t{0};
-    table->values[i] = decode(dtype, bits);
+    table->set(i, dtype, round_f32_bits(dtype, quantile_bits(i, exponent)));
   }
   return table;
 }
 
 }  // namespace
+
+void NormalTable::set(std::size_t i, Dtype dtype, std::uint32_t bits) {
+  const std::size_t bytes = size_bytes(dtype);
+  bits32[i] = bytes == 4 ? bits : 0;
+  bits16[i] = bytes == 2 ? static_cast<std::uint16_t>(bits) : std::uint16_t{0};
+  bits8[i] = bytes == 1 ? static_cast<std::uint8_t>(bits) : std::uint8_t{0};
+  values[i] = decode(dtype, bits);
+}
 
 std::uint32_t round_f32_bits(Dtype dtype, std::uint32_t f32_bits) {
   if (dtype == Dtype::f32) return f32_bits;

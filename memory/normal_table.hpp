@@ -20,6 +20,9 @@ struct NormalTable {
   std::array<std::uint16_t, normal_entries> bits16;  ///< f16, bf16
   std::array<std::uint8_t, normal_entries> bits8;    ///< fp8
   std::array<float, normal_entries> values;          ///< the same, decoded
+
+  /// Entry i, from its bits in the table's dtype.
+  void set(std::size_t i, Dtype dtype, std::uint32_t bits);
 };
 
 /// The table of a floating dtype; built on first use, then shared by all threads.

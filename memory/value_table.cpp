@@ -32,12 +32,7 @@ float value_of(std::size_t i, Distribution distribution) {
 std::unique_ptr<const NormalTable> build(Dtype dtype, Distribution distribution) {
   auto table = std::make_unique<NormalTable>();
   for (std::size_t i = 0; i < normal_entries; ++i) {
-    const std::uint32_t bits = encode(dtype, value_of(i, distribution));
-    const std::size_t bytes = size_bytes(dtype);
-    table->bits32[i] = bytes == 4 ? bits : 0;
-    table->bits16[i] = bytes == 2 ? static_cast<std::uint16_t>(bits) : std::uint16_t{0};
-    table->bits8[i] = bytes == 1 ? static_cast<std::uint8_t>(bits) : std::uint8_t{0};
-    table->values[i] = decode(dtype, bits);
+    table->set(i, dtype, encode(dtype, value_of(i, distribution)));
   }
   return table;
 }
