@@ -9,7 +9,7 @@ namespace attest {
 namespace {
 
 /// By parameter name: what is not listed here is read.
-TensorRole role_of(std::string_view key) {
+ArgumentRole role_of(std::string_view key) {
   constexpr std::array pools = {"k",         "v",         "k_buffer",   "v_buffer",
                                 "kv_buffer", "key_cache", "value_cache"};
   constexpr std::array outputs = {"out", "o_extend", "output", "o"};
@@ -17,9 +17,9 @@ TensorRole role_of(std::string_view key) {
   const auto among = [key](const auto& names) {
     return std::find(names.begin(), names.end(), key) != names.end();
   };
-  if (among(pools)) return TensorRole::pool;
-  if (among(outputs)) return TensorRole::output;
-  return among(scratch) ? TensorRole::scratch : TensorRole::input;
+  if (among(pools)) return ArgumentRole::pool;
+  if (among(outputs)) return ArgumentRole::output;
+  return among(scratch) ? ArgumentRole::scratch : ArgumentRole::input;
 }
 
 /// Adds one member of a call, by its type.
@@ -44,15 +44,15 @@ struct Adder {
 
 }  // namespace
 
-std::string_view name(TensorRole role) {
+std::string_view name(ArgumentRole role) {
   switch (role) {
-    case TensorRole::input:
+    case ArgumentRole::input:
       return "input";
-    case TensorRole::pool:
+    case ArgumentRole::pool:
       return "pool";
-    case TensorRole::output:
+    case ArgumentRole::output:
       return "output";
-    case TensorRole::scratch:
+    case ArgumentRole::scratch:
       return "scratch";
   }
   return "";

@@ -11,18 +11,18 @@
 namespace attest {
 
 /// What the kernel does with a tensor.
-enum class TensorRole {
+enum class ArgumentRole {
   input,    ///< read: q, new K and V, sinks, descales, metadata arrays
   pool,     ///< K or V of the whole pool; written only where the call says so
   output,   ///< written
   scratch,  ///< the kernel's to use
 };
-std::string_view name(TensorRole role);
+std::string_view name(ArgumentRole role);
 
 /// One tensor argument and where it lies in the shared memory, in bytes from its start.
 struct TensorArgument {
   TensorMeta meta;
-  TensorRole role = TensorRole::input;
+  ArgumentRole role = ArgumentRole::input;
   std::int64_t at = -1;     ///< of element 0; -1: the call has no memory yet
   std::int64_t first = -1;  ///< what may be touched, guard bytes included
   std::int64_t end = -1;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "contracts/byte_overlap.hpp"
 #include "contracts/call_fields.hpp"
 #include "memory/host_tensors.hpp"
 #include "memory/pool_memory.hpp"
@@ -21,17 +22,8 @@ constexpr auto guard = static_cast<std::int64_t>(GuardedBuffer::guard_bytes);
 /// Between the elements of a strided array: as an index it is outside every pool.
 constexpr std::byte gap{0x7f};
 
-std::int64_t elements_spanned(const TensorMeta& meta) {
-  std::int64_t last = 0;
-  for (std::size_t d = 0; d < meta.shape.size(); ++d) {
-    if (meta.shape[d] <= 0) return 0;
-    last += (meta.shape[d] - 1) * meta.stride(d);
-  }
-  return last + 1;
-}
-
 std::size_t spanned_bytes(const TensorMeta& meta) {
-  return static_cast<std::size_t>(elements_spanned(meta)) * size_bytes(meta.dtype);
+  return static_cast<std::size_t>(spanned_elements(meta)) * size_bytes(meta.dtype);
 }
 
 /// The values at their strides, in the array's dtype. Little endian, as this program's workers are.
@@ -76,7 +68,7 @@ bool shares_memory(const TensorMeta& a, const TensorMeta& b) {
 struct CallImage::Part {
   std::string name;
   TensorMeta meta;
-  TensorRole role = TensorRole::input;
+  ArgumentRole role = ArgumentRole::input;
   std::variant<GuardedBuffer, KvPool> memory;
   std::size_t at = 0;  ///< of the first byte, guards and margins included
 
@@ -101,8 +93,8 @@ class CallImage::Builder {
       : image_(image), source_(source), stored_(stored) {}
 
   void operator()(std::string_view key, const TensorMeta& meta) {
-    const TensorRole role = tensor(key).role;
-    if (role != TensorRole::pool) return add(key, meta, buffer_of(key, meta, role));
+    const ArgumentRole role = tensor(key).role;
+    if (role != ArgumentRole::pool) return add(key, meta, buffer_of(key, meta, role));
     if (const Part* other = twin(meta)) return put(*other, tensor(key));
     KvPool pool(source_, is_v(key) ? PoolHalf::v : PoolHalf::k, meta, stored_);
     if (pool.sparse()) throw std::invalid_argument(std::string(key) + " is sparse memory");
@@ -119,9 +111,9 @@ class CallImage::Builder {
   void operator()(std::string_view /*key*/, const T& /*value*/) {}
 
  private:
-  GuardedBuffer buffer_of(std::string_view key, const TensorMeta& meta, TensorRole role) const {
-    if (role == TensorRole::output) return make_output(meta, image_.sentinel_);
-    if (role == TensorRole::scratch) return GuardedBuffer(spanned_bytes(meta), std::byte{0xff});
+  GuardedBuffer buffer_of(std::string_view key, const TensorMeta& meta, ArgumentRole role) const {
+    if (role == ArgumentRole::output) return make_output(meta, image_.sentinel_);
+    if (role == ArgumentRole::scratch) return GuardedBuffer(spanned_bytes(meta), std::byte{0xff});
     if (key == "sinks" || key == "sink_ptr") return make_sinks(source_, meta);
     if (key == "k_extend" || key == "key") return make_new_kv(source_, meta, false);
     if (key == "v_extend" || key == "value") return make_new_kv(source_, meta, true);
@@ -136,7 +128,7 @@ class CallImage::Builder {
 
   const Part* twin(const TensorMeta& meta) const {
     for (const Part& part : image_.parts_) {
-      const bool pool = part.role == TensorRole::pool;
+      const bool pool = part.role == ArgumentRole::pool;
       if (pool && shares_memory(part.meta, meta)) return &part;  // MLA: V lies in K's rows
     }
     return nullptr;
@@ -191,7 +183,7 @@ Answer CallImage::supports(const Call& call) {
     if (!tensor) continue;
     if (argument.name == "qq_bias") return Answer::no("qq_bias has no contents");
     const bool large = static_cast<std::int64_t>(spanned_bytes(tensor->meta)) > largest_dense_pool;
-    if (tensor->role == TensorRole::pool && large && large_pool_wanted() != LargePool::dense) {
+    if (tensor->role == ArgumentRole::pool && large && large_pool_wanted() != LargePool::dense) {
       return Answer::no(argument.name + " spans " + std::to_string(spanned_bytes(tensor->meta)) +
                         " bytes; sparse memory does not travel to another process "
                         "(ATTEST_KV_MEMORY=dense makes it plain)");
@@ -212,14 +204,14 @@ void CallImage::collect(std::span<const std::byte> from, RunResult& result) {
     const auto mine = part.bytes();
     const auto theirs = from.subspan(part.at, mine.size());
     const bool same = std::equal(mine.begin(), mine.end(), theirs.begin());
-    if (same && part.role != TensorRole::output) continue;
+    if (same && part.role != ArgumentRole::output) continue;
     std::copy(theirs.begin(), theirs.end(), mine.begin());
     std::optional<std::string> damage;
     if (const auto* pool = std::get_if<KvPool>(&part.memory)) {
       damage = pool->damage(written_slots_);
     } else {
       const auto& buffer = std::get<GuardedBuffer>(part.memory);
-      const bool output = part.role == TensorRole::output;
+      const bool output = part.role == ArgumentRole::output;
       if (output) result.out = read_output(buffer, part.meta, sentinel_);
       damage = output ? output_damage(buffer, part.meta, sentinel_) : buffer.damage();
     }
