@@ -63,8 +63,10 @@ std::vector<const Backend*> list_of_all() {
                                           "the same behind AITER's ragged paged decode call");
   static const ScalarBackend legacy_extend("scalar", Signature::legacy_extend,
                                            "the same behind SGLang's Triton extend call");
-  std::vector<const Backend*> list = {&unified,       &extend,       &decode,       &mla_decode,
-                                      &batch_prefill, &paged_ragged, &legacy_extend};
+  static const ScalarBackend vllm_cpu("scalar", Signature::vllm_cpu,
+                                      "the same behind vLLM's CPU attention call");
+  std::vector<const Backend*> list = {&unified,       &extend,       &decode,        &mla_decode,
+                                      &batch_prefill, &paged_ragged, &legacy_extend, &vllm_cpu};
   // Built on first use, like the others: their profiles are read then.
   static const std::deque<amx::AmxBackend> on_tiles = amx_backends();
   for (const amx::AmxBackend& backend : on_tiles) list.push_back(&backend);

@@ -161,6 +161,21 @@ TEST(AddressIntervals, OfLegacyExtendCoverTheCommittedKeysAlone) {
   EXPECT_EQ(of(c, "new k").end, 3 * 128);
 }
 
+TEST(AddressIntervals, OfVllmCpuHaveHeadsBeforeTokens) {
+  VllmCpuCall c;
+  c.query = c.output = contiguous(Dtype::bf16, {3, 4, 64});
+  c.key_cache = c.value_cache = contiguous(Dtype::bf16, {10, 2, 32, 64});
+  c.query_start_loc = int_array(Dtype::int32, {0, 3});
+  c.seq_lens = int_array(Dtype::int32, {40});
+  c.block_table = int_matrix(Dtype::int32, 1, 2, {5, 2});
+  EXPECT_EQ(of(c, "k").first, 2 * 4096);  // 8 tokens of page 2, head 0
+  EXPECT_EQ(of(c, "k").end, 6 * 4096);    // the whole of page 5
+  c.sliding_window = 4;                   // tokens 34 to 39
+  EXPECT_EQ(of(c, "k").first, 2 * 4096 + 2 * 64);
+  EXPECT_EQ(of(c, "k").end, 2 * 4096 + 2048 + 8 * 64);  // head 1
+  EXPECT_EQ(of(c, "q").end, 3 * 256);
+}
+
 TEST(AddressIntervals, SurviveNumbersThatNoMemoryHas) {
   UnifiedCall c = paged_call();
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();

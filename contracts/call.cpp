@@ -8,7 +8,8 @@ namespace attest {
 namespace {
 
 constexpr std::array<std::string_view, all_signatures.size()> signature_names = {
-    "unified", "extend", "decode", "mla_decode", "batch_prefill", "paged_ragged", "legacy_extend"};
+    "unified",       "extend",       "decode",        "mla_decode",
+    "batch_prefill", "paged_ragged", "legacy_extend", "vllm_cpu"};
 
 /// Elements; far past every memory, and their bytes still fit.
 constexpr std::int64_t farthest = std::int64_t{1} << 58;

@@ -215,10 +215,32 @@ struct LegacyExtendCall {
   bool operator==(const LegacyExtendCall&) const = default;
 };
 
+/// vLLM's CPU `cpu_attention_with_kv_cache`, in its AMX and its vector forms: paged K and V whose
+/// blocks keep a head's tokens together.
+struct VllmCpuCall {
+  TensorMeta query;                   ///< (total_q, num_q_heads, head_dim)
+  TensorMeta key_cache, value_cache;  ///< (num_blocks, num_kv_heads, block_size, head_dim)
+  TensorMeta output;                  ///< (total_q, num_q_heads, head_dim)
+  IntArray query_start_loc;           ///< (batch + 1) int32, starts at 0
+  IntArray seq_lens;                  ///< (batch) int32, this step's tokens included
+  double scale = 0;
+  bool causal = true;
+  std::int64_t sliding_window = -1;  ///< visible keys including self; -1 = off
+  IntArray block_table;              ///< (batch, max_blocks) int32 page ids
+  double softcap = 0;
+  std::optional<TensorMeta> s_aux;      ///< sinks, (num_q_heads)
+  double k_scale = 1, v_scale = 1;      ///< of an fp8 cache; not read over another one
+  std::string kv_cache_dtype = "auto";  ///< "auto": q's type
+  /// Not an argument: the form that the step's scheduler metadata was built for, "amx", "vec" or
+  /// "vec16". Empty = unknown.
+  std::string isa;
+  bool operator==(const VllmCpuCall&) const = default;
+};
+
 /// What a kernel is handed: the metadata of one call of one signature. It can be wrong about the
 /// Problem; finding that is what this project is for.
 using Call = std::variant<UnifiedCall, ExtendCall, DecodeCall, MlaDecodeCall, BatchPrefillCall,
-                          PagedRaggedCall, LegacyExtendCall>;
+                          PagedRaggedCall, LegacyExtendCall, VllmCpuCall>;
 
 /// The kernel calling conventions, in the order of Call's alternatives.
 enum class Signature {
@@ -228,12 +250,13 @@ enum class Signature {
   mla_decode,
   batch_prefill,
   paged_ragged,
-  legacy_extend
+  legacy_extend,
+  vllm_cpu
 };
 inline constexpr std::array all_signatures = {Signature::unified,       Signature::extend,
                                               Signature::decode,        Signature::mla_decode,
                                               Signature::batch_prefill, Signature::paged_ragged,
-                                              Signature::legacy_extend};
+                                              Signature::legacy_extend, Signature::vllm_cpu};
 
 Signature signature_of(const Call& call);
 std::string_view name(Signature signature);

@@ -66,7 +66,8 @@ struct Request {
 };
 
 /// Element strides and place of one K or V pool. A zero stride means dense: head_stride = head_dim,
-/// slot_stride = num_kv_heads * head_dim, page_stride = page_size * slot_stride.
+/// slot_stride = num_kv_heads * head_dim, page_stride = page_size * slot_stride; for vllm_cpu,
+/// which has heads before tokens, slot_stride = head_dim and head_stride = page_size * head_dim.
 struct KvStrides {
   std::int64_t page = 0;
   std::int64_t slot = 0;

@@ -98,6 +98,8 @@ bool Rule::applies_to(Signature signature) const {
       return paged_ragged != nullptr;
     case Signature::legacy_extend:
       return legacy_extend != nullptr;
+    case Signature::vllm_cpu:
+      return vllm_cpu != nullptr;
   }
   return false;
 }

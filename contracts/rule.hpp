@@ -104,6 +104,7 @@ struct Rule {
   void (*batch_prefill)(const BatchPrefillCall&, const Truth&, Report&) = nullptr;
   void (*paged_ragged)(const PagedRaggedCall&, const Truth&, Report&) = nullptr;
   void (*legacy_extend)(const LegacyExtendCall&, const Truth&, Report&) = nullptr;
+  void (*vllm_cpu)(const VllmCpuCall&, const Truth&, Report&) = nullptr;
 
   bool applies_to(Signature signature) const;
 };

@@ -4,7 +4,9 @@
 
 #include "contracts/rules/array_shape.hpp"
 #include "contracts/rules/block_table.hpp"
+#include "contracts/rules/cache_layout.hpp"
 #include "contracts/rules/call_shape.hpp"
+#include "contracts/rules/cpu_cache.hpp"
 #include "contracts/rules/cpu_dtypes.hpp"
 #include "contracts/rules/cpu_features.hpp"
 #include "contracts/rules/cpu_layout.hpp"
@@ -33,6 +35,7 @@
 #include "contracts/rules/strides_and_layout.hpp"
 #include "contracts/rules/tensor_memory.hpp"
 #include "contracts/rules/tree_mask.hpp"
+#include "contracts/rules/visibility.hpp"
 
 namespace attest {
 namespace {
@@ -46,7 +49,8 @@ struct Group {
 
 constexpr Group groups[] = {
     {array_shape_rules, /*shape=*/true},
-    // The GPU kernels: unified, mla_decode, batch_prefill, paged_ragged and legacy_extend.
+    // The GPU kernels, unified, mla_decode, batch_prefill, paged_ragged and legacy_extend, and
+    // vllm_cpu, which is called like unified.
     {call_shape_rules, /*shape=*/true},
     {query_offsets_rules},
     {seqused_k_rules},
@@ -54,14 +58,17 @@ constexpr Group groups[] = {
     {kv_indptr_rules},
     {heads_rules},
     {strides_and_layout_rules},
+    {cache_layout_rules},
     {dtypes_rules},
     {scale_and_features_rules},
+    {visibility_rules},
     {descales_rules},
     {launch_rules},
     {padding_rules},
     {prefill_rules},
     {partitions_rules},
     {custom_mask_rules},
+    {cpu_cache_rules},
     // SGLang's CPU kernels: extend and decode.
     {cpu_shape_rules, /*shape=*/true},
     {seq_lens_rules},
@@ -98,6 +105,8 @@ void apply(const Rule& rule, const Call& call, const Truth& truth, Report& repor
     rule.paged_ragged(*paged_ragged, truth, report);
   } else if (const auto* legacy_extend = std::get_if<LegacyExtendCall>(&call)) {
     rule.legacy_extend(*legacy_extend, truth, report);
+  } else if (const auto* vllm_cpu = std::get_if<VllmCpuCall>(&call)) {
+    rule.vllm_cpu(*vllm_cpu, truth, report);
   }
 }
 

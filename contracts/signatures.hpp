@@ -28,6 +28,7 @@ Lowered<MlaDecodeCall> lower_mla_decode(const Problem& problem, const SlotMap& s
 Lowered<BatchPrefillCall> lower_batch_prefill(const Problem& problem, const SlotMap& slots);
 Lowered<PagedRaggedCall> lower_paged_ragged(const Problem& problem, const SlotMap& slots);
 Lowered<LegacyExtendCall> lower_legacy_extend(const Problem& problem, const SlotMap& slots);
+Lowered<VllmCpuCall> lower_vllm_cpu(const Problem& problem, const SlotMap& slots);
 
 /// The one of `signature`, as the variant.
 Lowered<Call> lower(Signature signature, const Problem& problem, const SlotMap& slots);
@@ -50,6 +51,7 @@ Attended read(const MlaDecodeCall& call, const Problem& problem, const SlotMap& 
 Attended read(const BatchPrefillCall& call, const Problem& problem, const SlotMap& slots);
 Attended read(const PagedRaggedCall& call, const Problem& problem, const SlotMap& slots);
 Attended read(const LegacyExtendCall& call, const Problem& problem, const SlotMap& slots);
+Attended read(const VllmCpuCall& call, const Problem& problem, const SlotMap& slots);
 Attended read(const Call& call, const Problem& problem, const SlotMap& slots);
 
 }  // namespace attest

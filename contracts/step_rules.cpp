@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "contracts/graph_rules.hpp"
 #include "contracts/rules/row_judgement.hpp"
 #include "contracts/signatures.hpp"
 
@@ -28,6 +29,9 @@ std::optional<std::int64_t> window_of(const Call& call) {
   }
   if (const auto* c = std::get_if<ExtendCall>(&call)) {
     return std::max<std::int64_t>(0, c->sliding_window_size);
+  }
+  if (const auto* c = std::get_if<VllmCpuCall>(&call)) {
+    return std::max<std::int64_t>(0, c->sliding_window);
   }
   if (const auto* c = std::get_if<DecodeCall>(&call)) {
     return std::max<std::int64_t>(0, c->sliding_window_size);
@@ -191,6 +195,26 @@ constexpr StepRule rules[] = {
      .why = "metadata of the two paths is built by different code, and one of them drifts",
      .source = "sgl-project/sglang#34647; sgl-project/sglang#36915",
      .check = paths_read_alike},
+    {.id = "step.graph_tensors_are_the_captured",
+     .says = "a replay's tensors are the captured ones: address, dtype and strides, inside the "
+             "captured buffer",
+     .why = "a graph has them in its launches: it reads where and how it was captured, whatever "
+            "the framework has at hand by then",
+     .source = "sgl-project/sglang#19362; sgl-project/sglang#19807",
+     .check = graph_tensors_are_the_captured},
+    {.id = "step.graph_scalars_are_the_captured",
+     .says = "a replay's scalars are the captured ones",
+     .why = "capture and replay come from two formulas, and the graph runs with the captured "
+            "value; policy where it only tunes, else step.graph_serves_the_replay says so",
+     .source = "sgl-project/sglang#34647; InferenceMAX/InferenceX#2466",
+     .severity = Severity::policy,
+     .check = graph_scalars_are_the_captured},
+    {.id = "step.graph_serves_the_replay",
+     .says = "a replay's lengths and tables keep the contract with the scalars and layouts of its "
+             "capture",
+     .why = "partitions, windows and widths frozen at capture do not grow with the batch",
+     .source = "InferenceMAX/InferenceX#2466; sgl-project/sglang#31221",
+     .check = graph_serves_the_replay},
 };
 
 }  // namespace

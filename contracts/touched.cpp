@@ -3,6 +3,7 @@
 
 #include "contracts/address_interval.hpp"
 #include "contracts/capped_product.hpp"
+#include "contracts/signatures/pool_view.hpp"
 
 // Which elements of each operand a conforming kernel touches, from the call's metadata alone.
 
@@ -110,22 +111,29 @@ struct Pools {
   }
 };
 
-std::vector<AddressInterval> touched(const UnifiedCall& c) {
+/// A call that finds its keys through a row of page ids for every request.
+struct TableCall {
+  const TensorMeta &q, &k, &v, &out;  ///< k and v as (pages, page size, heads, dim)
+  const IntArray &offsets, &lengths, &table;
+  std::int64_t window = 0;  ///< visible keys; <= 0 = all
+  bool row_is_request = false;
+};
+
+std::vector<AddressInterval> through_table(const TableCall& c) {
   Pools pools{Touched(c.k), Touched(c.v), c.k, c.v};
-  Touched table(c.block_table.meta);
+  Touched table(c.table.meta);
   Indices rows{farthest, -1};
   const std::int64_t page_size = std::max<std::int64_t>(c.k.size(1), 1);
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(c.seqused_k.values.size()); ++i) {
-    const bool decode = c.max_seqlen_q == 1;
-    const std::int64_t first = decode ? i : entry(c.cu_seqlens_q, i);
-    const std::int64_t count = decode ? 1 : entry(c.cu_seqlens_q, i + 1) - first;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(c.lengths.values.size()); ++i) {
+    const std::int64_t first = c.row_is_request ? i : entry(c.offsets, i);
+    const std::int64_t count = c.row_is_request ? 1 : entry(c.offsets, i + 1) - first;
     if (count <= 0) continue;
     rows = {std::min(rows.first, first), std::max(rows.last, first + count - 1)};
-    const std::int64_t length = entry(c.seqused_k, i);
-    const Walk walk{first_seen(length, count, c.window_size[0] + 1), length};
+    const std::int64_t length = entry(c.lengths, i);
+    const Walk walk{first_seen(length, count, c.window), length};
     if (walk.first >= walk.length) continue;
     table.box({{i, i}, {walk.first / page_size, (length - 1) / page_size}});
-    pools.pages(c.block_table, times(i, c.block_table.size(1)), walk, page_size);
+    pools.pages(c.table, times(i, c.table.size(1)), walk, page_size);
   }
   rows.last = std::min({rows.last, c.q.size(0) - 1, c.out.size(0) - 1});
   std::vector<AddressInterval> list;
@@ -134,12 +142,26 @@ std::vector<AddressInterval> touched(const UnifiedCall& c) {
   pools.v.add_to(list, "v");
   add_rows(list, "out", c.out, rows);
   table.add_to(list, "block table");
+  return list;
+}
+
+std::vector<AddressInterval> touched(const UnifiedCall& c) {
+  std::vector<AddressInterval> list =
+      through_table({c.q, c.k, c.v, c.out, c.cu_seqlens_q, c.seqused_k, c.block_table,
+                     c.window_size[0] + 1, c.max_seqlen_q == 1});
   if (c.launch && c.launch->kv_splits > 1) {
     const std::int64_t heads = times(c.out.size(0), c.out.size(1));
     const std::int64_t parts = times(heads, c.launch->kv_splits);
     list.push_back({"split workspace", 4, 0, times(parts, c.out.size(2))});
   }
   return list;
+}
+
+std::vector<AddressInterval> touched(const VllmCpuCall& c) {
+  const TensorMeta k = swap_heads_and_tokens(c.key_cache);
+  const TensorMeta v = swap_heads_and_tokens(c.value_cache);
+  return through_table(
+      {c.query, k, v, c.output, c.query_start_loc, c.seq_lens, c.block_table, c.sliding_window});
 }
 
 /// Cells [from, to) of row `row` of a token table, and the slots they name.

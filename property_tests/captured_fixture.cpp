@@ -60,11 +60,18 @@ std::vector<const Backend*> candidates(Signature signature) {
 /// What is kept while the case gets smaller.
 struct Target {
   const Backend* backend = nullptr;
-  std::string rule;  ///< empty: a mismatch
+  std::string rule = {};  ///< empty: a failure
   Severity severity = Severity::policy;
-  Rules allowed;     ///< what fired at the beginning
-  std::string kind;  ///< of the mismatch
+  Rules allowed = {};     ///< what fired at the beginning
+  std::string kind = {};  ///< of the failure
+  Verdict verdict = Verdict::mismatch;
+  std::vector<std::string> worker = {};
 };
+
+/// Ends that a fixture can show.
+bool ends_badly(Verdict verdict) {
+  return verdict == Verdict::mismatch || verdict == Verdict::crashed || verdict == Verdict::hung;
+}
 
 Case case_with(const Problem& problem, const Call& call) {
   Case c;
@@ -74,18 +81,22 @@ Case case_with(const Problem& problem, const Call& call) {
   return c;
 }
 
-Judgement judged(const Case& c, const Backend& backend, RulesMode rules) {
+Judgement judged(const Case& c, const Backend& backend, RulesMode rules,
+                 const std::vector<std::string>& worker) {
   JudgeOptions options;
   options.rules = rules;
   options.diagnose = false;
+  // Any call may come here, and a kernel that dies of one must not take the rest along.
+  options.isolate = true;
+  options.worker = worker;
   return judge(c, backend, options);
 }
 
 bool holds(const Problem& problem, const Call& call, const Target& target) {
   if (target.rule.empty()) {
     const Judgement judgement =
-        judged(case_with(problem, call), *target.backend, RulesMode::report);
-    return judgement.verdict == Verdict::mismatch && failure_kind(judgement) == target.kind;
+        judged(case_with(problem, call), *target.backend, RulesMode::report, target.worker);
+    return judgement.verdict == target.verdict && failure_kind(judgement) == target.kind;
   }
   const std::vector<Finding> findings = findings_of(problem, call, *target.backend);
   return std::ranges::includes(target.allowed, rules_of(findings)) &&
@@ -109,13 +120,14 @@ std::optional<Target> strict_target(const Problem& problem, const Call& call,
       return other.rule == finding.rule && other.severity == finding.severity;
     });
     if (!same) continue;
-    return Target{backend, std::string(finding.rule), finding.severity, rules_of(findings), ""};
+    return Target{backend, std::string(finding.rule), finding.severity, rules_of(findings)};
   }
   return std::nullopt;
 }
 
 std::variant<Target, std::string> target_of(const Problem& problem, const Call& call,
-                                            const std::string& rule) {
+                                            const CapturedFixtureOptions& options) {
+  const std::string& rule = options.rule;
   const Signature signature = signature_of(call);
   const std::vector<const Backend*> backends = candidates(signature);
   if (backends.empty()) return "no backend of " + std::string(name(signature)) + " runs here";
@@ -124,13 +136,14 @@ std::variant<Target, std::string> target_of(const Problem& problem, const Call& 
     const auto findings = findings_of(problem, call, *backend);
     const auto finding = chosen(findings, rule);
     if (!finding) continue;
-    return Target{backend, std::string(finding->rule), finding->severity, rules_of(findings), ""};
+    return Target{backend, std::string(finding->rule), finding->severity, rules_of(findings)};
   }
   if (!rule.empty()) return "rule " + rule + " does not fire on this call";
   const Judgement judgement =
-      judged(case_with(problem, call), *backends.front(), RulesMode::report);
-  if (judgement.verdict == Verdict::mismatch) {
-    return Target{backends.front(), "", Severity::policy, {}, failure_kind(judgement)};
+      judged(case_with(problem, call), *backends.front(), RulesMode::report, options.worker);
+  if (ends_badly(judgement.verdict)) {
+    return Target{
+        .backend = backends.front(), .kind = failure_kind(judgement), .verdict = judgement.verdict};
   }
   return "nothing is wrong with this call: it breaks no rule, and " +
          std::string(backends.front()->name()) + " says " + std::string(name(judgement.verdict));
@@ -188,8 +201,8 @@ void shrink_found(Found& found, const Target& target, int max_trials, CapturedFi
 /// What a replay will say of one side, in both rules modes.
 Expectation expectation_of(const Case& c, const Target& target, bool with_fault) {
   Expectation expected;
-  expected.enforced = judged(c, *target.backend, RulesMode::enforce).verdict;
-  expected.reported = judged(c, *target.backend, RulesMode::report).verdict;
+  expected.enforced = judged(c, *target.backend, RulesMode::enforce, target.worker).verdict;
+  expected.reported = judged(c, *target.backend, RulesMode::report, target.worker).verdict;
   if (with_fault && !target.rule.empty()) expected.rules = {target.rule};
   return expected;
 }
@@ -198,7 +211,8 @@ Expectation expectation_of(const Case& c, const Target& target, bool with_fault)
 Recipe telling_recipe(Case c, const Target& target) {
   for (const Recipe recipe : {Recipe::normal, Recipe::recall}) {
     c.recipe = recipe;
-    if (judged(c, *target.backend, RulesMode::report).verdict == Verdict::mismatch) return recipe;
+    if (ends_badly(judged(c, *target.backend, RulesMode::report, target.worker).verdict))
+      return recipe;
   }
   return Recipe::normal;
 }
@@ -216,9 +230,10 @@ std::variant<CapturedFixture, std::string> fixture_of_captured(
   if (!captured.call || !captured.problem) {
     return captured.unsupported.empty() ? "no truth recorded" : captured.unsupported;
   }
-  auto chosen_target = target_of(*captured.problem, *captured.call, options.rule);
+  auto chosen_target = target_of(*captured.problem, *captured.call, options);
   if (auto* const why = std::get_if<std::string>(&chosen_target)) return std::move(*why);
-  const Target target = std::get<Target>(std::move(chosen_target));
+  Target target = std::get<Target>(std::move(chosen_target));
+  target.worker = options.worker;
   CapturedFixture result;
   result.kept = target.rule.empty() ? target.kind : target.rule;
   Found found{*captured.problem, *captured.call};

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "fixtures/captured.hpp"
 #include "fixtures/fixture.hpp"
@@ -12,18 +13,20 @@ namespace attest {
 struct CapturedFixtureOptions {
   std::string rule;      ///< empty: the first finding that rejects, else the first finding
   int max_trials = 400;  ///< smaller cases that are tried; 0 keeps the call as it was recorded
+  std::vector<std::string> worker = {};  ///< as in JudgeOptions: every launch is in a worker
 };
 
 /// A captured call as a fixture, and how it came about.
 struct CapturedFixture {
   Fixture fixture;
-  std::string kept;  ///< the rule, or the failure kind of the mismatch ("hard")
+  std::string kept;  ///< the rule, or the failure kind ("hard", "crashed")
   int trials = 0, steps = 0;
   std::string not_shrunk;  ///< why it is as large as the call; empty = it is not
 };
 
 /// The smallest case found in which the call's rule still fires (and no rule that did not fire
-/// before does), or, of a call that breaks no rule, in which its numbers are still wrong alike:
+/// before does), or, of a call that breaks no rule, in which its numbers are still wrong alike, or
+/// its kernel still dies:
 /// what is wrong with the call is carried over to smaller steps, whose arguments are otherwise the
 /// lowering's. The first backend on which it shows is the fixture's: the scalar kernel, or a
 /// planted fault for a rule that only stricter kernels have. Replaying the fixture gives what it

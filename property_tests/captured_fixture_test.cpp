@@ -95,6 +95,19 @@ TEST(CapturedFixture, SaysWhyThereIsNone) {
   EXPECT_EQ(std::get<std::string>(fixture_of_captured(unread, {})), unread.unsupported);
 }
 
+// Every launch is in a worker: a kernel that dies of the call is what the fixture shows, and does
+// not take the shrinking along.
+TEST(CapturedFixture, OutlivesAKernelThatDies) {
+  const CapturedCall right = line_of("sglang-0032");
+  const auto made = fixture_of_captured(right, {.max_trials = 40, .worker = {"/bin/false"}});
+  ASSERT_TRUE(std::holds_alternative<CapturedFixture>(made)) << std::get<std::string>(made);
+  const auto& result = std::get<CapturedFixture>(made);
+  EXPECT_EQ(result.kept, "crashed");
+  EXPECT_GT(result.steps, 0);
+  EXPECT_LT(tokens(result.fixture.trace.front()), tokens(*right.problem));
+  EXPECT_EQ(result.fixture.faulty.value_or(Expectation()).reported, Verdict::crashed);
+}
+
 TEST(CapturedFixture, KeepsTheRuleThatWasAskedFor) {
   const CapturedCall call = line_of("sglang-0005");
   const auto made = fixture_of_captured(call, {.rule = "seqused_k.is_int64"});

@@ -12,6 +12,7 @@ std::int64_t window_of(const Call& call) {
   if (const auto* c = std::get_if<ExtendCall>(&call)) return c->sliding_window_size;
   if (const auto* c = std::get_if<DecodeCall>(&call)) return c->sliding_window_size;
   if (const auto* c = std::get_if<LegacyExtendCall>(&call)) return c->sliding_window_size + 1;
+  if (const auto* c = std::get_if<VllmCpuCall>(&call)) return c->sliding_window;
   return 0;
 }
 
@@ -21,6 +22,7 @@ void set_window(Call& call, std::int64_t keys) {
   if (auto* c = std::get_if<ExtendCall>(&call)) c->sliding_window_size = keys;
   if (auto* c = std::get_if<DecodeCall>(&call)) c->sliding_window_size = keys;
   if (auto* c = std::get_if<LegacyExtendCall>(&call)) c->sliding_window_size = keys - 1;
+  if (auto* c = std::get_if<VllmCpuCall>(&call)) c->sliding_window = keys > 0 ? keys : -1;
 }
 
 double& scale_of(Call& call) {
@@ -36,6 +38,7 @@ double& scale_of(Call& call) {
     if (!c->sm_scale) c->sm_scale = 1 / std::sqrt(static_cast<double>(c->q_extend.size(2)));
     return *c->sm_scale;
   }
+  if (auto* c = std::get_if<VllmCpuCall>(&call)) return c->scale;
   return std::get<MlaDecodeCall>(call).sm_scale;
 }
 
@@ -46,6 +49,7 @@ double& softcap_of(Call& call) {
   if (auto* c = std::get_if<BatchPrefillCall>(&call)) return c->logits_soft_cap;
   if (auto* c = std::get_if<PagedRaggedCall>(&call)) return c->logits_soft_cap;
   if (auto* c = std::get_if<LegacyExtendCall>(&call)) return c->logit_cap;
+  if (auto* c = std::get_if<VllmCpuCall>(&call)) return c->softcap;
   return std::get<MlaDecodeCall>(call).logit_cap;
 }
 
@@ -55,6 +59,7 @@ std::optional<TensorMeta>* sinks_of(Call& call) {
   if (auto* c = std::get_if<DecodeCall>(&call)) return &c->sinks;
   if (auto* c = std::get_if<BatchPrefillCall>(&call)) return &c->sink_ptr;
   if (auto* c = std::get_if<LegacyExtendCall>(&call)) return &c->sinks;
+  if (auto* c = std::get_if<VllmCpuCall>(&call)) return &c->s_aux;
   return nullptr;
 }
 

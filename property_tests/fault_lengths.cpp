@@ -10,6 +10,7 @@ IntArray* lengths_of(Call& call) {
   if (auto* unified = std::get_if<UnifiedCall>(&call)) return &unified->seqused_k;
   if (auto* extend = std::get_if<ExtendCall>(&call)) return &extend->seq_lens;
   if (auto* decode = std::get_if<DecodeCall>(&call)) return &decode->seq_lens;
+  if (auto* vllm = std::get_if<VllmCpuCall>(&call)) return &vllm->seq_lens;
   return nullptr;
 }
 
@@ -81,8 +82,9 @@ bool seqused_k_from_max_seqlen_q(const Problem& problem, const SlotMap&, Call& c
 }
 
 bool prefix_short_by_draft_count(const Problem& problem, const SlotMap&, Call& call) {
-  const bool serves =
-      std::holds_alternative<UnifiedCall>(call) || std::holds_alternative<ExtendCall>(call);
+  const bool serves = std::holds_alternative<UnifiedCall>(call) ||
+                      std::holds_alternative<ExtendCall>(call) ||
+                      std::holds_alternative<VllmCpuCall>(call);
   if (!serves || problem.mode != Mode::target_verify) return false;
   return change_lengths(problem, lengths_of(call), [](const Request& r) { return -r.new_tokens; });
 }

@@ -25,6 +25,9 @@ Table table_of(Call& call) {
   if (auto* c = std::get_if<UnifiedCall>(&call)) {
     return {&c->block_table, nullptr, c->k.size(1), c->k.size(0)};
   }
+  if (auto* c = std::get_if<VllmCpuCall>(&call)) {
+    return {&c->block_table, nullptr, c->key_cache.size(2), c->key_cache.size(0)};
+  }
   if (auto* c = std::get_if<ExtendCall>(&call)) {
     return {&c->req_to_token, &c->req_pool_indices, 1, c->k_buffer.size(0)};
   }

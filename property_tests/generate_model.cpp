@@ -112,6 +112,7 @@ Capabilities all_of(Signature signature) {
   if (signature == Signature::paged_ragged) {
     can.window = can.sinks = can.distinct_v_head_dim = false;
   }
+  if (signature == Signature::vllm_cpu) can.distinct_v_head_dim = false;
   return can;
 }
 

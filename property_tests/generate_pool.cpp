@@ -7,9 +7,16 @@ namespace attest {
 namespace {
 
 /// Views into wider rows: interleaved K and V, or rows padded for alignment.
-void draw_strides(Draw& draw, Problem& problem) {
+void draw_strides(Draw& draw, const GeneratorOptions& options, Problem& problem) {
   const Model& model = problem.model;
   if (model.mla || !draw.chance(10)) return;
+  if (options.signature == Signature::vllm_cpu) {
+    // A head's block of V lies behind its block of K.
+    const std::int64_t head = 2 * problem.pool.page_size * model.head_dim;
+    problem.pool.k = {.page = model.num_kv_heads * head, .slot = model.head_dim, .head = head};
+    problem.pool.v = problem.pool.k;
+    return;
+  }
   const auto strided = [&](std::int64_t dim) {
     KvStrides strides;
     strides.head = dim + draw.pick<std::int64_t>({0, 8, 64});
@@ -27,8 +34,8 @@ void cross_an_address_edge(Draw& draw, Problem& problem) {
   const Model& model = problem.model;
   Pool& pool = problem.pool;
   const std::int64_t slot = pool.k.slot ? pool.k.slot : model.num_kv_heads * model.head_dim;
-  const std::int64_t page_bytes =
-      pool.page_size * slot * static_cast<std::int64_t>(size_bytes(model.kv_dtype));
+  const std::int64_t page_bytes = std::max(pool.page_size * slot, pool.k.page) *
+                                  static_cast<std::int64_t>(size_bytes(model.kv_dtype));
   const std::int64_t edge = std::int64_t{1} << draw.between(31, 33);
   const std::int64_t above = draw.between(0, pages_needed(problem));  // the rest lies below
   pool.num_pages = std::max(pool.num_pages, edge / page_bytes + above);
@@ -57,8 +64,10 @@ void evict_old_pages(Draw& draw, Problem& problem) {
 }  // namespace
 
 std::int64_t draw_page_size(Draw& draw, const GeneratorOptions& options) {
+  const bool blocks = options.signature == Signature::vllm_cpu;
   const std::int64_t drawn =
-      options.signature == Signature::unified
+      blocks ? draw.pick<std::int64_t>({16, 32, 64, 128})
+      : options.signature == Signature::unified
           ? draw.pick<std::int64_t>({1, 16, 16, 16, 48, 64, 64, 128})
           : draw.pick<std::int64_t>({1, 1, 16, 64});  // these kernels index slots
   if (!options.capabilities || options.capabilities->page_sizes.empty()) return drawn;
@@ -77,7 +86,7 @@ void draw_pool(Draw& draw, const GeneratorOptions& options, Problem& problem) {
                    : kind < 90 ? Placement::high
                                : Placement::sequential;
   pool.seed = static_cast<std::uint64_t>(draw.below(1 << 20));
-  draw_strides(draw, problem);
+  draw_strides(draw, options, problem);
   const bool large = !options.capabilities || options.capabilities->large_pools;
   if (draw.chance(4) && large) cross_an_address_edge(draw, problem);
   // One page in a pool of two is the identity half the time; a few seeds on, it is not. A single

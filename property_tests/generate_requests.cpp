@@ -189,8 +189,12 @@ BatchPlan draw_plan(Draw& draw, const GeneratorOptions& options) {
                                      Mode::draft_extend_v2};
   static constexpr std::array prefill = {Mode::extend, Mode::mixed, Mode::target_verify,
                                          Mode::draft_extend_v2, Mode::draft_extend_v2};
+  static constexpr std::array vllm = {
+      Mode::decode,        Mode::decode,        Mode::extend,
+      Mode::mixed,         Mode::mixed,         Mode::target_verify,
+      Mode::target_verify, Mode::target_verify, Mode::draft_extend_v2};
   static constexpr std::array<std::span<const Mode>, all_signatures.size()> served = {
-      unified, extend, decode, mla, prefill, decode, extend};
+      unified, extend, decode, mla, prefill, decode, extend, vllm};
   BatchPlan plan;
   plan.mode = draw.pick(served[static_cast<std::size_t>(options.signature)]);
   const bool trees = options.capabilities ? options.capabilities->tree_mask

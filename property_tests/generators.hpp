@@ -13,9 +13,9 @@ namespace attest {
 
 /// The signatures that some backend runs, so that cases of them are worth drawing.
 inline constexpr std::array generated_signatures = {
-    Signature::unified,      Signature::extend,        Signature::decode,
-    Signature::mla_decode,   Signature::batch_prefill, Signature::paged_ragged,
-    Signature::legacy_extend};
+    Signature::unified,       Signature::extend,        Signature::decode,
+    Signature::mla_decode,    Signature::batch_prefill, Signature::paged_ragged,
+    Signature::legacy_extend, Signature::vllm_cpu};
 
 /// What to draw.
 struct GeneratorOptions {

@@ -191,7 +191,12 @@ TEST_P(Generators, MeetEveryFeatureOfTheSignature) {
         "tree",          "window",       "softcap",       "sinks",           "mha",
         "mqa",           "gqa",          "shared prefix", "padded rows",     "nothing committed",
         "evicted pages", "strided pool", "narrower v",    "page 1",          "page 64",
-        "f16 kv"}}};
+        "f16 kv"}},
+      {"vllm_cpu",
+       {"decode",        "extend",  "mixed",         "target_verify", "draft_extend_v2",
+        "uneven",        "window",  "softcap",       "sinks",         "mha",
+        "mqa",           "gqa",     "shared prefix", "padded rows",   "nothing committed",
+        "evicted pages", "page 16", "page 64",       "page 128",      "f16 kv"}}};
   const auto counts = shares(problems_only());
   for (const std::string& word : wanted.at(GetParam())) {
     EXPECT_GE(counts.count(word) ? counts.at(word) : 0, static_cast<int>(many) / 200) << word;

@@ -185,7 +185,8 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
   const std::vector<std::int64_t> only_rows = sample(c, meaning, judgement);
   if (options.before_launch) options.before_launch(judgement.repro);
   std::optional<IsolatedBackend> isolated;
-  if (backend.capabilities().isolate && !backend.has_own_process()) {
+  const bool in_worker = options.isolate || backend.capabilities().isolate;
+  if (in_worker && !backend.has_own_process()) {
     isolated.emplace(backend, options.worker, options.time_limit);
   }
   const Launched launched =

@@ -20,6 +20,8 @@ struct JudgeOptions {
   RulesMode rules = RulesMode::enforce;
   RunOptions run;
   std::chrono::milliseconds time_limit{60'000};  ///< per launch of isolated backends
+  /// Launch in a worker whatever the backend asks for: of calls that nobody has judged before.
+  bool isolate = false;
   /// Command line of the worker for isolated backends (isolated_backend.hpp); empty = the
   /// program `attest` beside this one.
   std::vector<std::string> worker;

@@ -6,6 +6,7 @@
 
 #include "contracts/call_fields.hpp"
 #include "contracts/signatures.hpp"
+#include "contracts/signatures/pool_view.hpp"
 #include "memory/tensor_layout.hpp"
 
 namespace attest {
@@ -72,8 +73,10 @@ double units_in_use(const PoolLayout& layout, const SlotMap& slots) {
 
 class Checker {
  public:
-  Checker(const Problem& problem, const SlotMap& slots, const LaunchLimits& limits)
-      : problem_(problem), slots_(slots), limits_(limits) {}
+  /// \param heads_first  the caches of the call have heads before tokens
+  Checker(const Problem& problem, const SlotMap& slots, const LaunchLimits& limits,
+          bool heads_first)
+      : problem_(problem), slots_(slots), limits_(limits), heads_first_(heads_first) {}
 
   void tensor(std::string_view key, const TensorMeta& meta) {
     if (reason_) return;
@@ -139,8 +142,8 @@ class Checker {
  private:
   void cache(std::string_view key, const TensorMeta& meta) {
     try {
-      const PoolLayout layout =
-          pool_layout(meta, problem_.pool.page_size, std::string(key).c_str());
+      const PoolLayout layout = pool_layout(heads_first_ ? swap_heads_and_tokens(meta) : meta,
+                                            problem_.pool.page_size, std::string(key).c_str());
       if (layout.slots == 0) return;
       const auto unit = static_cast<double>(layout.unit_end(0) - layout.unit_begin(0));
       const double used = units_in_use(layout, slots_) * unit;
@@ -156,6 +159,7 @@ class Checker {
   const Problem& problem_;
   const SlotMap& slots_;
   const LaunchLimits& limits_;
+  bool heads_first_;
   Reason reason_;
 };
 
@@ -210,6 +214,13 @@ void check_work(const LegacyExtendCall& c, const Call& call, std::int64_t forced
   checker.work(call, c.q_extend, static_cast<double>(c.kv_indices.values.size()) + fresh);
 }
 
+void check_work(const VllmCpuCall& c, const Call& call, std::int64_t forced, Checker& checker) {
+  checker.splits("the forced split count", forced, c.output);
+  const double columns = static_cast<double>(c.block_table.size(1));
+  checker.work(call, c.query,
+               longest_of(c.seq_lens, columns * static_cast<double>(c.key_cache.size(2))));
+}
+
 void check_argument(std::string_view key, const TensorMeta& meta, Checker& checker) {
   checker.tensor(key, meta);
 }
@@ -224,7 +235,7 @@ void check_argument(std::string_view, const Other&, Checker&) {}
 std::optional<std::string> cannot_launch(const Call& call, const Problem& problem,
                                          const SlotMap& slots, std::int64_t kv_splits,
                                          const LaunchLimits& limits) {
-  Checker checker(problem, slots, limits);
+  Checker checker(problem, slots, limits, std::holds_alternative<VllmCpuCall>(call));
   std::visit(
       [&](const auto& c) {
         const auto each = [&](const auto&... field) {

@@ -40,7 +40,7 @@ bool same(double a, double b) { return a == b || std::abs(a - b) <= 1e-6 * std::
 bool is_free(std::string_view key) {
   constexpr std::array free = {
       "launch",        "attn_logits", "workspace_buffer", "max_num_partitions",
-      "num_kv_splits", "persistent",  "req_pool_indices"};
+      "num_kv_splits", "persistent",  "req_pool_indices", "isa"};
   return std::ranges::count(free, key) > 0;
 }
 
@@ -206,6 +206,9 @@ SpecComparison compare(const CallType& expected, const CallType& got, const Prob
   std::int64_t page_size = 1;
   if constexpr (std::is_same_v<CallType, UnifiedCall>) {
     page_size = std::max<std::int64_t>(1, expected.k.size(1));
+  }
+  if constexpr (std::is_same_v<CallType, VllmCpuCall>) {
+    page_size = std::max<std::int64_t>(1, expected.key_cache.size(2));
   }
   Comparer comparer(problem, most, page_size);
   const auto each = [&](const auto& field) {

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "contracts/signatures/pool_view.hpp"
+
 namespace attest {
 namespace {
 
-const TensorMeta& pool_meta(const Call& call, PoolHalf half) {
+/// With tokens before heads.
+TensorMeta pool_meta(const Call& call, PoolHalf half) {
   const bool k = half == PoolHalf::k;
   if (const auto* u = std::get_if<UnifiedCall>(&call)) return k ? u->k : u->v;
   if (const auto* e = std::get_if<ExtendCall>(&call)) return k ? e->k_buffer : e->v_buffer;
@@ -14,6 +17,9 @@ const TensorMeta& pool_meta(const Call& call, PoolHalf half) {
   if (const auto* b = std::get_if<BatchPrefillCall>(&call)) return k ? b->k : b->v;
   if (const auto* p = std::get_if<PagedRaggedCall>(&call)) return k ? p->key_cache : p->value_cache;
   if (const auto* l = std::get_if<LegacyExtendCall>(&call)) return k ? l->k_buffer : l->v_buffer;
+  if (const auto* c = std::get_if<VllmCpuCall>(&call)) {
+    return swap_heads_and_tokens(k ? c->key_cache : c->value_cache);
+  }
   return std::get<MlaDecodeCall>(call).kv_buffer;
 }
 

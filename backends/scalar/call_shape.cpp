@@ -164,6 +164,17 @@ void check(const LegacyExtendCall& call, Checker& c) {
   if (call.mask_indptr) c.array("mask_indptr", *call.mask_indptr, 1);
 }
 
+void check(const VllmCpuCall& call, Checker& c) {
+  c.q("query", call.query);
+  c.kv("key_cache", call.key_cache, 4);
+  c.kv("value_cache", call.value_cache, 4);
+  c.out("output", call.output);
+  c.sinks(call.s_aux);
+  c.array("query_start_loc", call.query_start_loc, 1);
+  c.array("seq_lens", call.seq_lens, 1);
+  c.array("block_table", call.block_table, 2);
+}
+
 }  // namespace
 
 Answer addressable(const Call& call, const Capabilities& capabilities) {

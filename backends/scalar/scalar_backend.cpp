@@ -30,6 +30,11 @@ Capabilities capabilities_of(Signature signature, const Mistake& mistake) {
     can.kv_dtypes.insert(can.kv_dtypes.end(), {Dtype::fp8_e4m3fn, Dtype::fp8_e4m3fnuz});
     can.window = can.sinks = can.distinct_v_head_dim = false;
   }
+  if (signature == Signature::vllm_cpu) {
+    can.q_dtypes.push_back(Dtype::f32);
+    can.kv_dtypes = can.q_dtypes;
+    can.distinct_v_head_dim = false;
+  }
   if (signature == Signature::mla_decode) can.window = can.softcap = can.sinks = false;
   can.tree_mask = signature == Signature::extend || signature == Signature::legacy_extend;
   can.returns_lse = true;
@@ -82,6 +87,9 @@ RunResult ScalarBackend::run(const Call& call, const TensorSource& source,
     }
     RunResult operator()(const LegacyExtendCall& c) const {
       return run_legacy_extend(c, source, options, mistake);
+    }
+    RunResult operator()(const VllmCpuCall& c) const {
+      return run_vllm_cpu(c, source, options, mistake);
     }
   };
   try {

@@ -24,5 +24,7 @@ RunResult run_paged_ragged(const PagedRaggedCall& call, const TensorSource& sour
                            const RunOptions& options, const Mistake& mistake);
 RunResult run_legacy_extend(const LegacyExtendCall& call, const TensorSource& source,
                             const RunOptions& options, const Mistake& mistake);
+RunResult run_vllm_cpu(const VllmCpuCall& call, const TensorSource& source,
+                       const RunOptions& options, const Mistake& mistake);
 
 }  // namespace attest

@@ -79,6 +79,14 @@ void visit(const LegacyExtendCall& c, F f, G g) {
   g("sinks", c.sinks);
 }
 
+template <class F, class G>
+void visit(const VllmCpuCall& c, F f, G g) {
+  f("query_start_loc", &c.query_start_loc), f("seq_lens", &c.seq_lens);
+  f("block_table", &c.block_table);
+  g("query", &c.query), g("key_cache", &c.key_cache), g("value_cache", &c.value_cache);
+  g("output", &c.output), g("s_aux", c.s_aux);
+}
+
 /// Pointer to the value of a present optional, to the object itself otherwise.
 template <class T>
 const T* present(const T* object) {
@@ -148,7 +156,8 @@ constexpr Rule rules[] = {
      .mla_decode = sizes_are_sane<MlaDecodeCall>,
      .batch_prefill = sizes_are_sane<BatchPrefillCall>,
      .paged_ragged = sizes_are_sane<PagedRaggedCall>,
-     .legacy_extend = sizes_are_sane<LegacyExtendCall>},
+     .legacy_extend = sizes_are_sane<LegacyExtendCall>,
+     .vllm_cpu = sizes_are_sane<VllmCpuCall>},
 };
 
 }  // namespace

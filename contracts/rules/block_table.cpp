@@ -6,6 +6,7 @@
 
 #include "contracts/rules/finding_text.hpp"
 #include "contracts/rules/new_slots.hpp"
+#include "contracts/rules/page_table.hpp"
 #include "contracts/rules/row_judgement.hpp"
 #include "contracts/signatures/refusals.hpp"
 
@@ -24,19 +25,17 @@ struct TableRow {
   std::int64_t end = 0;    ///< one past the column of the last key, at most the row's width
 };
 
-TableRow row_of(const UnifiedCall& call, const Problem& problem, std::size_t i) {
-  const std::int64_t page_size = call.k.size(1);
-  const std::int64_t width = call.block_table.size(1);
+TableRow row_of(const PageTable& call, const Problem& problem, std::size_t i) {
+  const std::int64_t page_size = call.page_size;
+  const std::int64_t width = call.cells.size(1);
   const Request& r = problem.requests[i];
   const auto columns = static_cast<std::size_t>(width);
-  TableRow row{std::span(call.block_table.values).subspan(i * columns, columns)};
+  TableRow row{std::span(call.cells.values).subspan(i * columns, columns)};
   // Both bounds come from the truth: what the call says about lengths is another rule's business.
   row.end = r.new_tokens > 0 ? std::min(width, ceil_div(r.kv_len(), page_size)) : 0;
   row.first = std::min(row.end, first_visible(problem.model, r) / page_size);
   return row;
 }
-
-std::int64_t num_pages(const UnifiedCall& call) { return std::min(call.k.size(0), call.v.size(0)); }
 
 /// True when every id lies in [0, pages). One branch-free pass: tables are large and right.
 bool all_inside(std::span<const std::int64_t> ids, std::int64_t pages) {
@@ -45,27 +44,27 @@ bool all_inside(std::span<const std::int64_t> ids, std::int64_t pages) {
   return outside >= 0;
 }
 
-void is_wide_enough(const UnifiedCall& call, const Truth& truth, Report& report) {
-  const std::int64_t width = call.block_table.size(1);
+void is_wide_enough(const PageTable& call, const Truth& truth, Report& report) {
+  const std::int64_t width = call.cells.size(1);
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const Request& r = truth.problem.requests[i];
     if (r.new_tokens == 0) continue;
     std::int64_t keys = length_counts(r, truth.problem) ? r.kv_len() : 0;
-    if (call.seqused_k.recorded) keys = std::max(keys, call.seqused_k[i]);
-    const std::int64_t needed = ceil_div(keys, call.k.size(1));
+    if (call.lengths.recorded) keys = std::max(keys, call.lengths[i]);
+    const std::int64_t needed = ceil_div(keys, call.page_size);
     if (needed <= width) continue;
     report.add("block_table.shape[1]", std::to_string(width),
                std::to_string(needed) + " for the " + std::to_string(keys) + " keys of request " +
-                   std::to_string(i) + " in pages of " + std::to_string(call.k.size(1)));
+                   std::to_string(i) + " in pages of " + std::to_string(call.page_size));
   }
 }
 
-void has_room_for_the_drafts(const UnifiedCall& call, const Truth& truth, Report& report) {
+void has_room_for_the_drafts(const PageTable& call, const Truth& truth, Report& report) {
   const Problem& p = truth.problem;
   const bool drafts = p.mode == Mode::target_verify || p.mode == Mode::draft_extend_v2 ||
                       p.mode == Mode::draft_decode;
-  const std::int64_t width = call.block_table.size(1);
-  const std::int64_t page_size = call.k.size(1);
+  const std::int64_t width = call.cells.size(1);
+  const std::int64_t page_size = call.page_size;
   // A table narrower than a context was made for this step; the next step makes another.
   if (!drafts || p.context_len == 0 || width < p.context_len / page_size) return;
   const std::int64_t slack = p.num_draft_tokens.value_or(p.max_new_tokens());
@@ -81,9 +80,9 @@ void has_room_for_the_drafts(const UnifiedCall& call, const Truth& truth, Report
   }
 }
 
-void ends_on_a_tile(const UnifiedCall& call, const Truth& truth, Report& report) {
-  const std::int64_t page_size = call.k.size(1);
-  const std::int64_t width = call.block_table.size(1);
+void ends_on_a_tile(const PageTable& call, const Truth& truth, Report& report) {
+  const std::int64_t page_size = call.page_size;
+  const std::int64_t width = call.cells.size(1);
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const Request& r = truth.problem.requests[i];
     const std::int64_t loaded = ceil_div(r.kv_len(), widest_tile) * widest_tile;
@@ -96,9 +95,9 @@ void ends_on_a_tile(const UnifiedCall& call, const Truth& truth, Report& report)
   }
 }
 
-void names_existing_pages(const UnifiedCall& call, const Truth& truth, Report& report) {
-  if (!recorded(call.block_table, "block_table", report)) return;
-  const std::int64_t pages = num_pages(call);
+void names_existing_pages(const PageTable& call, const Truth& truth, Report& report) {
+  if (!recorded(call.cells, "block_table", report)) return;
+  const std::int64_t pages = call.pages;
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const TableRow row = row_of(call, truth.problem, i);
     const auto used = row.cells.subspan(static_cast<std::size_t>(row.first),
@@ -112,9 +111,9 @@ void names_existing_pages(const UnifiedCall& call, const Truth& truth, Report& r
   }
 }
 
-void unread_cells_name_existing_pages(const UnifiedCall& call, const Truth& truth, Report& report) {
-  if (!recorded(call.block_table, "block_table", report)) return;
-  const std::int64_t pages = num_pages(call);
+void unread_cells_name_existing_pages(const PageTable& call, const Truth& truth, Report& report) {
+  if (!recorded(call.cells, "block_table", report)) return;
+  const std::int64_t pages = call.pages;
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const TableRow row = row_of(call, truth.problem, i);
     if (all_inside(row.cells, pages)) continue;
@@ -143,18 +142,18 @@ std::int64_t misplaced_token(const Truth& truth, std::size_t i, std::int64_t c, 
   return -1;
 }
 
-void report_page(const UnifiedCall& call, const Truth& truth, std::size_t i, std::int64_t c,
+void report_page(const PageTable& call, const Truth& truth, std::size_t i, std::int64_t c,
                  std::int64_t token, Report& report) {
-  const std::int64_t page = truth.slots.slot(i, token) / call.k.size(1);
+  const std::int64_t page = truth.slots.slot(i, token) / call.page_size;
   report.add(entry("block_table", i, static_cast<std::size_t>(c)),
-             std::to_string(call.block_table.at(i, static_cast<std::size_t>(c))),
+             std::to_string(call.cells.at(i, static_cast<std::size_t>(c))),
              std::to_string(page) + ", the page of token " + std::to_string(token) +
                  " of request " + std::to_string(i));
 }
 
-void names_the_requests_pages(const UnifiedCall& call, const Truth& truth, Report& report) {
-  if (!recorded(call.block_table, "block_table", report)) return;
-  const std::int64_t page_size = call.k.size(1);
+void names_the_requests_pages(const PageTable& call, const Truth& truth, Report& report) {
+  if (!recorded(call.cells, "block_table", report)) return;
+  const std::int64_t page_size = call.page_size;
   std::int64_t found = 0;
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     if (!truth.problem.requests[i].live) continue;
@@ -173,8 +172,8 @@ void names_the_requests_pages(const UnifiedCall& call, const Truth& truth, Repor
   if (found > described) report.add_more(found - described);
 }
 
-void keeps_pages_together(const UnifiedCall& call, const Truth& truth, Report& report) {
-  const std::int64_t page_size = call.k.size(1);
+void keeps_pages_together(const PageTable& call, const Truth& truth, Report& report) {
+  const std::int64_t page_size = call.page_size;
   if (truth.slots.page_size % page_size == 0) return;
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const Request& r = truth.problem.requests[i];
@@ -194,10 +193,10 @@ void keeps_pages_together(const UnifiedCall& call, const Truth& truth, Report& r
   }
 }
 
-void gives_each_request_its_own_new_slots(const UnifiedCall& call, const Truth& truth,
+void gives_each_request_its_own_new_slots(const PageTable& call, const Truth& truth,
                                           Report& report) {
-  if (!recorded(call.block_table, "block_table", report)) return;
-  const std::int64_t page_size = call.k.size(1);
+  if (!recorded(call.cells, "block_table", report)) return;
+  const std::int64_t page_size = call.page_size;
   NewSlots slots("block_table");
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const Request& r = truth.problem.requests[i];
@@ -219,50 +218,55 @@ constexpr Rule rules[] = {
      .why = "a column past the row's end is the next request's first page",
      .source = "sgl-project/sglang#35985",
      .severity = Severity::fault,
-     .unified = is_wide_enough},
+     .unified = on_table<is_wide_enough, UnifiedCall>,
+     .vllm_cpu = on_table<is_wide_enough, VllmCpuCall>},
     {.id = "block_table.has_room_for_the_drafts",
      .says = "a table made for a whole context has columns for every request's next drafts",
      .why = "a request at the context limit makes the index builder write its last page into the "
             "next request's row",
      .source = "sgl-project/sglang#35985; sgl-project/sglang#27360",
      .severity = Severity::policy,
-     .unified = has_room_for_the_drafts},
+     .unified = on_table<has_room_for_the_drafts, UnifiedCall>},
     {.id = "block_table.ends_on_a_tile",
      .says = "block_table has columns up to the end of the last 64-key tile",
      .why = "cells are loaded a tile at a time without a bounds check; past the last row they "
             "are somebody else's memory",
      .source = "ROCm/composable_kernel#1649",
      .severity = Severity::policy,
-     .unified = ends_on_a_tile},
+     .unified = on_table<ends_on_a_tile, UnifiedCall>},
     {.id = "block_table.names_existing_pages",
      .says = "every cell that a new token reads is in [0, num_pages) of this layer's pool",
      .why = "kernels read K and V through it without a bounds check",
      .source = "sgl-project/sglang#38187",
      .severity = Severity::fault,
-     .unified = names_existing_pages},
+     .unified = on_table<names_existing_pages, UnifiedCall>,
+     .vllm_cpu = on_table<names_existing_pages, VllmCpuCall>},
     {.id = "block_table.unread_cells_name_existing_pages",
      .says = "cells outside the visible keys hold a valid page id too",
      .why = "a tile loads them all the same, and what it loads must be mapped and finite",
      .source = "sgl-project/sglang#32477; vllm-project/vllm#30887",
      .severity = Severity::policy,
-     .unified = unread_cells_name_existing_pages},
+     .unified = on_table<unread_cells_name_existing_pages, UnifiedCall>},
     {.id = "block_table.names_the_requests_pages",
      .says = "block_table[i][t / page_size] is the page of token t of request i, for every token "
              "some new token sees",
      .why = "a stale, zero or foreign cell silently attends to other keys; cells older than the "
             "window are free",
      .source = "sgl-project/sglang#40410",
-     .unified = names_the_requests_pages},
+     .unified = on_table<names_the_requests_pages, UnifiedCall>,
+     .vllm_cpu = on_table<names_the_requests_pages, VllmCpuCall>},
     {.id = "block_table.keeps_pages_together",
      .says = "the tokens of a page lie in one physical page, each at its own offset",
      .why = "a table names whole pages: slots that were handed out singly cannot be said with it",
      .source = "huggingface/text-generation-inference#2711",
-     .unified = keeps_pages_together},
+     .unified = on_table<keeps_pages_together, UnifiedCall>,
+     .vllm_cpu = on_table<keeps_pages_together, VllmCpuCall>},
     {.id = "block_table.gives_each_request_its_own_new_slots",
      .says = "no two live requests have a new token in the same slot",
      .why = "both store there before attention runs, and one of them reads the other's key",
      .source = "sgl-project/sglang#25529",
-     .unified = gives_each_request_its_own_new_slots},
+     .unified = on_table<gives_each_request_its_own_new_slots, UnifiedCall>,
+     .vllm_cpu = on_table<gives_each_request_its_own_new_slots, VllmCpuCall>},
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace attest {
 
-/// Page addresses of unified.
+/// Page addresses of unified and vllm_cpu.
 std::span<const Rule> block_table_rules();
 
 }  // namespace attest

@@ -18,8 +18,8 @@ struct BrokenCall {
   std::optional<Call> sound;  ///< the call before; absent where no call can say the problem
 };
 
-/// At least one for every rule of the unified, mla_decode and batch_prefill groups, the general
-/// ones on the shape of arrays included.
+/// At least one for every rule of the GPU kernels' groups and of vllm_cpu, the general ones on the
+/// shape of arrays included.
 std::vector<BrokenCall> broken_gpu_calls();
 
 }  // namespace attest

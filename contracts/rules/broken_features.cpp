@@ -151,6 +151,7 @@ std::vector<BrokenCall> broken_gpu_calls() {
   break_memory(calls);
   break_paged(calls);
   break_legacy(calls);
+  break_vllm(calls);
   return std::move(calls).take();
 }
 

@@ -34,6 +34,10 @@ class BrokenCalls {
               void (*broken)(LegacyExtendCall&)) {
     add(rule, story, problem, lower_legacy_extend(problem, make_slot_map(problem)), broken);
   }
+  void vllm(std::string_view rule, std::string_view story, const Problem& problem,
+            void (*broken)(VllmCpuCall&)) {
+    add(rule, story, problem, lower_vllm_cpu(problem, make_slot_map(problem)), broken);
+  }
   /// The call is sound for `expressible`, but the layer or the scheduler wants `problem`, which no
   /// call can say; `then` makes the call say it all the same.
   void unsaid(std::string_view rule, std::string_view story, const Problem& problem,
@@ -74,6 +78,7 @@ void break_prefill(BrokenCalls& calls);
 void break_memory(BrokenCalls& calls);
 void break_paged(BrokenCalls& calls);
 void break_legacy(BrokenCalls& calls);
+void break_vllm(BrokenCalls& calls);
 
 /// Two requests that verify three and two drafts, the second shorter than a page.
 inline Problem uneven_verify() { return sample_problem(Mode::target_verify, {{35, 3}, {9, 2}}); }

@@ -74,6 +74,17 @@ void ranks(const LegacyExtendCall& c, const Truth&, Report& report) {
   expect_rank("kv_indices", c.kv_indices, 1, report);
 }
 
+void ranks(const VllmCpuCall& c, const Truth&, Report& report) {
+  expect_rank("query", c.query, 3, "(total_q, num_q_heads, head_dim)", report);
+  constexpr std::string_view cache = "(num_blocks, num_kv_heads, block_size, head_dim)";
+  expect_rank("key_cache", c.key_cache, 4, cache, report);
+  expect_rank("value_cache", c.value_cache, 4, cache, report);
+  expect_rank("output", c.output, 3, "(total_q, num_q_heads, head_dim)", report);
+  expect_rank("query_start_loc", c.query_start_loc, 1, report);
+  expect_rank("seq_lens", c.seq_lens, 1, report);
+  expect_rank("block_table", c.block_table, 2, report);
+}
+
 /// `more` entries beyond the batch are allowed where the kernel takes the batch from elsewhere.
 void expect_entries(std::string_view name, const IntArray& array, std::int64_t entries,
                     std::string_view of, bool more, Report& report) {
@@ -115,6 +126,11 @@ void one_offset_more_than_requests(const LegacyExtendCall& c, const Truth& t, Re
                  /*more=*/true, report);
 }
 
+void one_offset_more_than_requests(const VllmCpuCall& c, const Truth& t, Report& report) {
+  expect_entries("query_start_loc", c.query_start_loc, batch_of(t) + 1, ", one more than requests",
+                 /*more=*/false, report);
+}
+
 void one_length_per_request(const UnifiedCall& c, const Truth& t, Report& report) {
   expect_entries("seqused_k", c.seqused_k, batch_of(t), ", one per request", /*more=*/false,
                  report);
@@ -133,7 +149,12 @@ void one_length_per_request(const PagedRaggedCall& c, const Truth& t, Report& re
              std::to_string(got), std::to_string(batch_of(t)) + ", one per request");
 }
 
-void a_row_per_request(const UnifiedCall& c, const Truth& t, Report& report) {
+void one_length_per_request(const VllmCpuCall& c, const Truth& t, Report& report) {
+  expect_entries("seq_lens", c.seq_lens, batch_of(t), ", one per request", /*more=*/false, report);
+}
+
+template <class CallType>
+void a_row_per_request(const CallType& c, const Truth& t, Report& report) {
   if (c.block_table.size(0) >= batch_of(t) && c.block_table.size(1) >= 1) return;
   report.add("block_table.shape", shape_text(c.block_table.meta),
              std::to_string(batch_of(t)) + " rows or more, one column or more");
@@ -174,6 +195,16 @@ void pages_alike(const LegacyExtendCall& c, const Truth&, Report& report) {
   }
 }
 
+void pages_alike(const VllmCpuCall& c, const Truth&, Report& report) {
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (c.key_cache.size(d) == c.value_cache.size(d) && c.key_cache.size(d) >= 1) continue;
+    report.add("value_cache.shape", shape_text(c.value_cache),
+               "key_cache's blocks, heads and block size, all at least 1: key_cache is " +
+                   shape_text(c.key_cache));
+    return;
+  }
+}
+
 void pages_alike(const BatchPrefillCall& c, const Truth&, Report& report) {
   for (std::size_t d = 0; d < 2; ++d) {
     if (c.k.size(d) == c.v.size(d) && c.k.size(d) >= 1) continue;
@@ -194,7 +225,8 @@ constexpr Rule rules[] = {
      .mla_decode = ranks,
      .batch_prefill = ranks,
      .paged_ragged = ranks,
-     .legacy_extend = ranks},
+     .legacy_extend = ranks,
+     .vllm_cpu = ranks},
     {.id = "query_offsets.have_one_entry_more_than_requests",
      .says = "cu_seqlens_q and the indptr arrays have batch + 1 entries",
      .why = "entry i + 1 ends request i; a missing one is read past the array's end",
@@ -204,7 +236,8 @@ constexpr Rule rules[] = {
      .mla_decode = one_offset_more_than_requests,
      .batch_prefill = one_offset_more_than_requests,
      .paged_ragged = one_offset_more_than_requests,
-     .legacy_extend = one_offset_more_than_requests},
+     .legacy_extend = one_offset_more_than_requests,
+     .vllm_cpu = one_offset_more_than_requests},
     {.id = "seqused_k.has_one_entry_per_request",
      .says = "seqused_k (kv_last_page_lens) has one entry per request",
      .why = "unified takes the batch size from it: missing requests are never computed",
@@ -212,13 +245,15 @@ constexpr Rule rules[] = {
      .severity = Severity::fault,
      .unified = one_length_per_request,
      .mla_decode = one_length_per_request,
-     .paged_ragged = one_length_per_request},
+     .paged_ragged = one_length_per_request,
+     .vllm_cpu = one_length_per_request},
     {.id = "block_table.has_a_row_per_request",
      .says = "block_table has at least one row per request",
      .why = "rows are addressed by request without a bounds check",
      .source = "ROCm/aiter aiter/ops/triton/attention/unified_attention.py: block_table",
      .severity = Severity::fault,
-     .unified = a_row_per_request},
+     .unified = a_row_per_request<UnifiedCall>,
+     .vllm_cpu = a_row_per_request<VllmCpuCall>},
     {.id = "cache.has_pages_of_the_page_size",
      .says = "K and V have the same pages, page size and heads; mla's buffer has page_size tokens",
      .why = "one set of sizes addresses both pools",
@@ -228,7 +263,8 @@ constexpr Rule rules[] = {
      .mla_decode = pages_alike,
      .batch_prefill = pages_alike,
      .paged_ragged = pages_alike,
-     .legacy_extend = pages_alike},
+     .legacy_extend = pages_alike,
+     .vllm_cpu = pages_alike},
 };
 
 }  // namespace

@@ -100,4 +100,12 @@ std::vector<NamedTensor> tensors_of(const LegacyExtendCall& c) {
   return list.add("mask_indptr", index, c.mask_indptr).add("sinks", sinks, c.sinks).take();
 }
 
+std::vector<NamedTensor> tensors_of(const VllmCpuCall& c) {
+  List list;
+  list.add("query", query, c.query).add("key_cache", key, c.key_cache);
+  list.add("value_cache", value, c.value_cache).add("output", output, c.output);
+  list.add("query_start_loc", index, c.query_start_loc).add("seq_lens", index, c.seq_lens);
+  return list.add("block_table", index, c.block_table).add("s_aux", sinks, c.s_aux).take();
+}
+
 }  // namespace attest

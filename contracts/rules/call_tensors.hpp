@@ -32,5 +32,6 @@ std::vector<NamedTensor> tensors_of(const MlaDecodeCall& call);
 std::vector<NamedTensor> tensors_of(const BatchPrefillCall& call);
 std::vector<NamedTensor> tensors_of(const PagedRaggedCall& call);
 std::vector<NamedTensor> tensors_of(const LegacyExtendCall& call);
+std::vector<NamedTensor> tensors_of(const VllmCpuCall& call);
 
 }  // namespace attest

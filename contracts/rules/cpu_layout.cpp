@@ -34,6 +34,10 @@ void decode_output(const DecodeCall& c, const Truth&, Report& report) {
   output_is_dense(Severity::wrong, "output", c.output, report);
 }
 
+void vllm_output(const VllmCpuCall& c, const Truth&, Report& report) {
+  output_is_dense(Severity::wrong, "output", c.output, report);
+}
+
 void last_dim_is_dense(std::string_view name, const TensorMeta& t, Report& report) {
   if (t.size(2) <= 1 || t.stride(2) == 1) return;
   report.add(std::string(name), strides_text(t), "a last stride of 1");
@@ -78,12 +82,14 @@ void mla_is_one_storage(const DecodeCall& c, const Truth& truth, Report& report)
 constexpr Rule rules[] = {
     {.id = "output.is_contiguous",
      .says = "the output is contiguous",
-     .why = "decode writes rows as if it were and scrambles a transposed output in silence; "
+     .why = "decode and vllm_cpu write rows as if it were and scramble a transposed output in "
+            "silence; "
             "extend raises",
      .source = "sgl-project/sglang sgl-kernel/csrc/cpu/decode.cpp, output.data_ptr()",
      .severity = Severity::wrong,
      .extend = extend_output,
-     .decode = decode_output},
+     .decode = decode_output,
+     .vllm_cpu = vllm_output},
     {.id = "tensor.has_a_dense_last_dim",
      .says = "the head dimension of q, k, v and the pools has stride 1",
      .why = "the kernels load it as vectors and refuse anything else",

@@ -40,7 +40,8 @@ constexpr Rule rules[] = {
      .extend = are_dense<TensorRole::sinks, ExtendCall>,
      .decode = are_dense<TensorRole::sinks, DecodeCall>,
      .batch_prefill = are_dense<TensorRole::sinks, BatchPrefillCall>,
-     .legacy_extend = are_dense<TensorRole::sinks, LegacyExtendCall>},
+     .legacy_extend = are_dense<TensorRole::sinks, LegacyExtendCall>,
+     .vllm_cpu = are_dense<TensorRole::sinks, VllmCpuCall>},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "contracts/rules/finding_text.hpp"
 #include "contracts/rules/row_judgement.hpp"
@@ -86,6 +87,16 @@ void are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& re
   expect_factor("v_scale", call.v_scale, m.v_descale, report);
 }
 
+void are_the_layers(const VllmCpuCall&, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  for (const auto& [name, factor] :
+       {std::pair("q_descale", m.q_descale), {"k_scale", m.k_descale}, {"v_scale", m.v_descale}}) {
+    if (factor.value_or(1) == 1) continue;
+    report.add("the call", std::string("without a ") + name + " that is read",
+               number_text(*factor) + ", the layer's: only an fp8 cache has factors");
+  }
+}
+
 constexpr Rule rules[] = {
     {.id = "descales.come_together",
      .says = "k_descale and v_descale come together; fp8 q comes with q_scale and kv_scale",
@@ -103,7 +114,8 @@ constexpr Rule rules[] = {
      .mla_decode = are_the_layers,
      .batch_prefill = qkv_are_the_layers<BatchPrefillCall>,
      .paged_ragged = are_the_layers,
-     .legacy_extend = are_the_layers},
+     .legacy_extend = are_the_layers,
+     .vllm_cpu = are_the_layers},
 };
 
 }  // namespace

@@ -53,6 +53,14 @@ void are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& re
   expect_dtype("o_extend", call.o_extend.dtype, m.out_dtype, report);
 }
 
+void are_the_layers(const VllmCpuCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_dtype("query", call.query.dtype, m.q_dtype, report);
+  expect_dtype("key_cache", call.key_cache.dtype, m.kv_dtype, report);
+  expect_dtype("value_cache", call.value_cache.dtype, m.kv_dtype, report);
+  expect_dtype("output", call.output.dtype, m.out_dtype, report);
+}
+
 void q_is_not_narrower(const UnifiedCall& call, const Truth&, Report& report) {
   if (!is_fp8(call.q.dtype) || is_fp8(call.k.dtype)) return;
   report.add("q.dtype", std::string(name(call.q.dtype)),
@@ -91,6 +99,12 @@ void index_arrays_are_int32(const PagedRaggedCall& call, const Truth&, Report& r
   if (call.block_size > 1) {
     expect_int32("kv_last_page_lens", call.kv_last_page_lens, Severity::wrong, report);
   }
+}
+
+void index_arrays_are_int32(const VllmCpuCall& call, const Truth&, Report& report) {
+  expect_int32("query_start_loc", call.query_start_loc, Severity::fault, report);
+  expect_int32("seq_lens", call.seq_lens, Severity::fault, report);
+  expect_int32("block_table", call.block_table, Severity::fault, report);
 }
 
 void expect_dense(std::string_view array, const IntArray& values, Report& report) {
@@ -132,6 +146,12 @@ void index_arrays_are_dense(const LegacyExtendCall& call, const Truth&, Report& 
   if (call.mask_indptr) expect_dense("mask_indptr", *call.mask_indptr, report);
 }
 
+void index_arrays_are_dense(const VllmCpuCall& call, const Truth&, Report& report) {
+  expect_dense("query_start_loc", call.query_start_loc, report);
+  expect_dense("seq_lens", call.seq_lens, report);
+  expect_dense("block_table", call.block_table, report);
+}
+
 constexpr Rule rules[] = {
     {.id = "dtypes.are_the_layers",
      .says = "q, the caches and out have the layer's element types",
@@ -141,7 +161,8 @@ constexpr Rule rules[] = {
      .mla_decode = are_the_layers,
      .batch_prefill = are_the_layers,
      .paged_ragged = are_the_layers,
-     .legacy_extend = are_the_layers},
+     .legacy_extend = are_the_layers,
+     .vllm_cpu = are_the_layers},
     {.id = "dtypes.q_is_not_narrower_than_the_cache",
      .says = "q is not fp8 over a 16-bit cache",
      .why = "unified casts K and V to q's type after loading them",
@@ -151,12 +172,13 @@ constexpr Rule rules[] = {
     {.id = "dtypes.index_arrays_are_int32",
      .says = "offsets, page ids and slots are int32",
      .why = "raw-pointer kernels read int64 entries as pairs (value, 0); policy for unified, whose "
-            "ASM sibling only asks for it",
+            "ASM sibling only asks for it; vllm_cpu refuses the call",
      .source = "flashinfer-ai/flashinfer#1654",
      .unified = index_arrays_are_int32,
      .mla_decode = index_arrays_are_int32,
      .batch_prefill = index_arrays_are_int32,
-     .paged_ragged = index_arrays_are_int32},
+     .paged_ragged = index_arrays_are_int32,
+     .vllm_cpu = index_arrays_are_int32},
     {.id = "dtypes.index_arrays_are_dense",
      .says = "the last stride of every metadata array is 1",
      .why = "entries are addressed as pointer + i",
@@ -165,7 +187,8 @@ constexpr Rule rules[] = {
      .mla_decode = index_arrays_are_dense,
      .batch_prefill = index_arrays_are_dense,
      .paged_ragged = index_arrays_are_dense,
-     .legacy_extend = index_arrays_are_dense},
+     .legacy_extend = index_arrays_are_dense,
+     .vllm_cpu = index_arrays_are_dense},
 };
 
 }  // namespace

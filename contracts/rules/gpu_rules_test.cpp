@@ -7,7 +7,9 @@
 #include "contracts/rules.hpp"
 #include "contracts/rules/block_table.hpp"
 #include "contracts/rules/broken_calls.hpp"
+#include "contracts/rules/cache_layout.hpp"
 #include "contracts/rules/call_shape.hpp"
+#include "contracts/rules/cpu_cache.hpp"
 #include "contracts/rules/custom_mask.hpp"
 #include "contracts/rules/dense_arrays.hpp"
 #include "contracts/rules/descales.hpp"
@@ -25,6 +27,7 @@
 #include "contracts/rules/seqused_k.hpp"
 #include "contracts/rules/strides_and_layout.hpp"
 #include "contracts/rules/tensor_memory.hpp"
+#include "contracts/rules/visibility.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
 
@@ -36,12 +39,28 @@ using testing::HasSubstr;
 
 std::vector<Rule> gpu_rules() {
   std::vector<Rule> rules;
-  for (const auto group :
-       {call_shape_rules, query_offsets_rules, seqused_k_rules, block_table_rules, kv_indptr_rules,
-        heads_rules, strides_and_layout_rules, dtypes_rules, scale_and_features_rules,
-        descales_rules, launch_rules, padding_rules, prefill_rules, partitions_rules,
-        custom_mask_rules, tensor_memory_rules, dense_arrays_rules, mla_schedule_rules,
-        new_token_slots_rules}) {
+  for (const auto group : {call_shape_rules,
+                           query_offsets_rules,
+                           seqused_k_rules,
+                           block_table_rules,
+                           kv_indptr_rules,
+                           heads_rules,
+                           strides_and_layout_rules,
+                           dtypes_rules,
+                           scale_and_features_rules,
+                           descales_rules,
+                           visibility_rules,
+                           cache_layout_rules,
+                           launch_rules,
+                           padding_rules,
+                           prefill_rules,
+                           partitions_rules,
+                           custom_mask_rules,
+                           cpu_cache_rules,
+                           tensor_memory_rules,
+                           dense_arrays_rules,
+                           mla_schedule_rules,
+                           new_token_slots_rules}) {
     rules.insert(rules.end(), group().begin(), group().end());
   }
   return rules;
@@ -72,7 +91,7 @@ TEST(GpuRules, EachIsBrokenByAnExampleOfEverySignatureItAppliesTo) {
   for (const Rule& rule : gpu_rules()) {
     for (const Signature signature :
          {Signature::unified, Signature::mla_decode, Signature::batch_prefill,
-          Signature::paged_ragged, Signature::legacy_extend}) {
+          Signature::paged_ragged, Signature::legacy_extend, Signature::vllm_cpu}) {
       if (!rule.applies_to(signature) || rule.id == "cross_attention.has_a_kernel") continue;
       EXPECT_TRUE(shown.contains({rule.id, signature}))
           << rule.id << " has no broken call of " << name(signature)

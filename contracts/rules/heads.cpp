@@ -35,6 +35,10 @@ void divide_evenly(const LegacyExtendCall& call, const Truth&, Report& report) {
   divide_evenly("q_extend", call.q_extend.size(1), call.k_extend.size(1), report);
 }
 
+void divide_evenly(const VllmCpuCall& call, const Truth&, Report& report) {
+  divide_evenly("query", call.query.size(1), call.key_cache.size(1), report);
+}
+
 void expect_q_heads(std::string_view tensor, const TensorMeta& meta, const Model& m,
                     Report& report) {
   if (meta.size(1) == m.num_q_heads) return;
@@ -92,6 +96,14 @@ void are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& re
   expect_kv_heads("v_buffer", call.v_buffer, m, report, 1);
 }
 
+void are_the_layers(const VllmCpuCall& call, const Truth& truth, Report& report) {
+  const Model& m = truth.problem.model;
+  expect_q_heads("query", call.query, m, report);
+  expect_q_heads("output", call.output, m, report);
+  expect_kv_heads("key_cache", call.key_cache, m, report, 1);
+  expect_kv_heads("value_cache", call.value_cache, m, report, 1);
+}
+
 void are_not_expanded(const UnifiedCall& call, const Truth&, Report& report) {
   const auto expect_real = [&](std::string_view tensor, const TensorMeta& meta) {
     if (distinct_heads(meta, 2) == meta.size(2)) return;
@@ -118,7 +130,8 @@ constexpr Rule rules[] = {
      .unified = divide_evenly,
      .batch_prefill = divide_evenly,
      .paged_ragged = divide_evenly,
-     .legacy_extend = divide_evenly},
+     .legacy_extend = divide_evenly,
+     .vllm_cpu = divide_evenly},
     {.id = "heads.are_the_layers",
      .says = "q, out and the caches have the layer's heads",
      .why = "another head count pairs q heads with other kv heads",
@@ -127,7 +140,8 @@ constexpr Rule rules[] = {
      .mla_decode = are_the_layers,
      .batch_prefill = are_the_layers,
      .paged_ragged = are_the_layers,
-     .legacy_extend = are_the_layers},
+     .legacy_extend = are_the_layers,
+     .vllm_cpu = are_the_layers},
     {.id = "heads.are_not_expanded",
      .says = "K and V keep their real heads, none expanded over the q heads with stride 0",
      .why = "the kernel then sees one q head per kv head and loads the same keys once for each: "

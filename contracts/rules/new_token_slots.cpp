@@ -78,7 +78,8 @@ constexpr Rule rules[] = {
      .mla_decode = have_slots_of_their_own<MlaDecodeCall>,
      .batch_prefill = have_slots_of_their_own<BatchPrefillCall>,
      .paged_ragged = have_slots_of_their_own<PagedRaggedCall>,
-     .legacy_extend = have_slots_of_their_own<LegacyExtendCall>},
+     .legacy_extend = have_slots_of_their_own<LegacyExtendCall>,
+     .vllm_cpu = have_slots_of_their_own<VllmCpuCall>},
 };
 
 }  // namespace

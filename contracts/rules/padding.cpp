@@ -15,6 +15,7 @@ struct KvLength {
 };
 
 bool lengths_recorded(const UnifiedCall& c) { return c.seqused_k.recorded; }
+bool lengths_recorded(const VllmCpuCall& c) { return c.seq_lens.recorded; }
 bool lengths_recorded(const MlaDecodeCall& c) { return c.kv_indptr.recorded && c.page_size == 1; }
 
 bool lengths_recorded(const BatchPrefillCall& c) { return c.kv_indptr.recorded; }
@@ -24,6 +25,10 @@ bool lengths_recorded(const PagedRaggedCall& c) {
 
 KvLength kv_length(const UnifiedCall& c, std::size_t i) {
   return {entry("seqused_k", i), c.seqused_k[i]};
+}
+
+KvLength kv_length(const VllmCpuCall& c, std::size_t i) {
+  return {entry("seq_lens", i), c.seq_lens[i]};
 }
 
 KvLength indptr_length(const IntArray& kv_indptr, std::size_t i) {
@@ -45,9 +50,18 @@ std::int64_t last_offset(const MlaDecodeCall& c, std::size_t batch) { return c.q
 std::int64_t last_offset(const BatchPrefillCall& c, std::size_t batch) {
   return c.cu_seqlens_q[batch];
 }
+std::int64_t last_offset(const VllmCpuCall& c, std::size_t batch) {
+  return c.query_start_loc[batch];
+}
+bool offsets_recorded(const VllmCpuCall& c) { return c.query_start_loc.recorded; }
 bool offsets_recorded(const UnifiedCall& c) { return c.cu_seqlens_q.recorded; }
 bool offsets_recorded(const MlaDecodeCall& c) { return c.qo_indptr.recorded; }
 bool offsets_recorded(const BatchPrefillCall& c) { return c.cu_seqlens_q.recorded; }
+
+const TensorMeta& query_of(const UnifiedCall& c) { return c.q; }
+const TensorMeta& query_of(const MlaDecodeCall& c) { return c.q; }
+const TensorMeta& query_of(const BatchPrefillCall& c) { return c.q; }
+const TensorMeta& query_of(const VllmCpuCall& c) { return c.query; }
 
 template <class CallType>
 void rows_have_keys(const CallType& call, const Truth& truth, Report& report) {
@@ -79,9 +93,9 @@ template <class CallType>
 void q_ends_with_the_offsets(const CallType& call, const Truth& truth, Report& report) {
   if (!offsets_recorded(call)) return;
   const std::int64_t end = last_offset(call, truth.problem.requests.size());
-  if (end < 0 || call.q.size(0) <= end) return;
-  report.add("q.shape[0]", std::to_string(call.q.size(0)),
-             std::to_string(end) + ", the last query offset");
+  const std::int64_t rows = query_of(call).size(0);
+  if (end < 0 || rows <= end) return;
+  report.add("q.shape[0]", std::to_string(rows), std::to_string(end) + ", the last query offset");
 }
 
 constexpr Rule rules[] = {
@@ -94,7 +108,8 @@ constexpr Rule rules[] = {
      .unified = rows_have_keys<UnifiedCall>,
      .mla_decode = rows_have_keys<MlaDecodeCall>,
      .batch_prefill = rows_have_keys<BatchPrefillCall>,
-     .paged_ragged = rows_have_keys<PagedRaggedCall>},
+     .paged_ragged = rows_have_keys<PagedRaggedCall>,
+     .vllm_cpu = rows_have_keys<VllmCpuCall>},
     {.id = "padding.rows_have_the_modes_length",
      .says = "a padded row has the KV length that the capture gave it",
      .why = "anything else is a stale request's: work for nothing, reads of freed pages",
@@ -103,7 +118,8 @@ constexpr Rule rules[] = {
      .unified = rows_have_the_modes_length<UnifiedCall>,
      .mla_decode = rows_have_the_modes_length<MlaDecodeCall>,
      .batch_prefill = rows_have_the_modes_length<BatchPrefillCall>,
-     .paged_ragged = rows_have_the_modes_length<PagedRaggedCall>},
+     .paged_ragged = rows_have_the_modes_length<PagedRaggedCall>,
+     .vllm_cpu = rows_have_the_modes_length<VllmCpuCall>},
     {.id = "padding.q_ends_with_the_offsets",
      .says = "q has no rows past the last query offset",
      .why = "one form leaves their output untouched, the other writes what it finds in its "
@@ -112,7 +128,8 @@ constexpr Rule rules[] = {
      .severity = Severity::policy,
      .unified = q_ends_with_the_offsets<UnifiedCall>,
      .mla_decode = q_ends_with_the_offsets<MlaDecodeCall>,
-     .batch_prefill = q_ends_with_the_offsets<BatchPrefillCall>},
+     .batch_prefill = q_ends_with_the_offsets<BatchPrefillCall>,
+     .vllm_cpu = q_ends_with_the_offsets<VllmCpuCall>},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "contracts/mla_kernels.hpp"
 #include "contracts/rules/finding_text.hpp"
 #include "contracts/rules/row_judgement.hpp"
 
@@ -26,6 +27,10 @@ Offsets offsets_of(const BatchPrefillCall& c) {
 }
 Offsets offsets_of(const LegacyExtendCall& c) {
   return {"qo_indptr", c.qo_indptr, c.q_extend.size(0)};
+}
+
+Offsets offsets_of(const VllmCpuCall& c) {
+  return {"query_start_loc", c.query_start_loc, c.query.size(0)};
 }
 
 /// Differences of hostile offsets could overflow; every later rule on lengths stops at these.
@@ -189,6 +194,8 @@ void length_is_the_configured_one(const MlaDecodeCall& call, const Truth& truth,
 
 void length_has_a_kernel(const MlaDecodeCall& call, const Truth&, Report& report) {
   const std::int64_t length = call.max_seqlen_q;
+  const std::int64_t heads = call.q.size(1);
+  const MlaSupport support = mla_support(call.q.dtype, call.kv_buffer.dtype, heads, length);
   const bool fp8_cache_only = is_fp8(call.kv_buffer.dtype) && !is_fp8(call.q.dtype);
   const bool power_of_two = length > 0 && (length & (length - 1)) == 0;
   if (fp8_cache_only && length > 4) {
@@ -200,6 +207,14 @@ void length_has_a_kernel(const MlaDecodeCall& call, const Truth&, Report& report
   } else if (!power_of_two) {
     report.add("max_seqlen_q", std::to_string(length),
                "a power of two: other lengths run on the next kernel up");
+  } else if (support.known && support.where.empty()) {
+    report.add("max_seqlen_q", std::to_string(length),
+               "less: no GPU has a kernel for it with " + std::to_string(heads) + " heads");
+  } else if (is_fp8(call.q.dtype) && !call.persistent && !mla_fp8_launch_is_listed(heads, length)) {
+    report.add("max_seqlen_q", std::to_string(length),
+               "another, or work lists: launches of fp8 q without them are listed by heads times "
+               "length, and " +
+                   std::to_string(heads) + " * " + std::to_string(length) + " is not");
   }
 }
 
@@ -211,7 +226,8 @@ constexpr Rule rules[] = {
      .unified = starts_at_zero<UnifiedCall>,
      .mla_decode = starts_at_zero<MlaDecodeCall>,
      .batch_prefill = starts_at_zero<BatchPrefillCall>,
-     .legacy_extend = starts_at_zero<LegacyExtendCall>},
+     .legacy_extend = starts_at_zero<LegacyExtendCall>,
+     .vllm_cpu = starts_at_zero<VllmCpuCall>},
     {.id = "query_offsets.never_decrease",
      .says = "query offsets never decrease",
      .why = "kernels find a row's request by binary search over them",
@@ -221,7 +237,8 @@ constexpr Rule rules[] = {
      .unified = never_decreases<UnifiedCall>,
      .mla_decode = never_decreases<MlaDecodeCall>,
      .batch_prefill = never_decreases<BatchPrefillCall>,
-     .legacy_extend = never_decreases<LegacyExtendCall>},
+     .legacy_extend = never_decreases<LegacyExtendCall>,
+     .vllm_cpu = never_decreases<VllmCpuCall>},
     {.id = "query_offsets.end_at_the_last_row",
      .says = "the last query offset is the number of new tokens, and q has that many rows",
      .why = "beyond q the kernel reads and writes out of bounds; below it rows keep old bytes",
@@ -229,7 +246,8 @@ constexpr Rule rules[] = {
      .unified = ends_at_the_last_row<UnifiedCall>,
      .mla_decode = ends_at_the_last_row<MlaDecodeCall>,
      .batch_prefill = ends_at_the_last_row<BatchPrefillCall>,
-     .legacy_extend = ends_at_the_last_row<LegacyExtendCall>},
+     .legacy_extend = ends_at_the_last_row<LegacyExtendCall>,
+     .vllm_cpu = ends_at_the_last_row<VllmCpuCall>},
     {.id = "query_offsets.follow_the_real_lengths",
      .says = "request i has as many rows as it has new tokens, from its own first row on",
      .why = "a width taken from the configuration or from rows // batch gives requests the rows "
@@ -238,7 +256,8 @@ constexpr Rule rules[] = {
      .unified = follow_the_real_lengths<UnifiedCall>,
      .mla_decode = follow_the_real_lengths<MlaDecodeCall>,
      .batch_prefill = follow_the_real_lengths<BatchPrefillCall>,
-     .legacy_extend = follow_the_real_lengths<LegacyExtendCall>},
+     .legacy_extend = follow_the_real_lengths<LegacyExtendCall>,
+     .vllm_cpu = follow_the_real_lengths<VllmCpuCall>},
     {.id = "max_seqlen_q.is_the_longest_request",
      .says = "max_seqlen_q (max_len_extend) is the largest number of new tokens in the batch",
      .why = "1 makes unified take row i for request i, 0 computes nothing; MLA multiplies by it; "

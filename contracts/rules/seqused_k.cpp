@@ -11,15 +11,24 @@ namespace {
 
 constexpr std::int64_t two_gib = std::int64_t{1} << 31;
 
-void counts_this_steps_tokens(const UnifiedCall& call, const Truth& truth, Report& report) {
-  if (!recorded(call.seqused_k, "seqused_k", report)) return;
+void counts_this_steps_tokens(std::string_view name, const IntArray& lengths, const Truth& truth,
+                              Report& report) {
+  if (!recorded(lengths, name, report)) return;
   for (std::size_t i = 0; i < truth.problem.requests.size(); ++i) {
     const Request& r = truth.problem.requests[i];
-    if (call.seqused_k[i] == r.kv_len() || !length_counts(r, truth.problem)) continue;
+    if (lengths[i] == r.kv_len() || !length_counts(r, truth.problem)) continue;
     // A request without rows asks for nothing, so its length hides nothing.
-    if (r.new_tokens == 0 && call.seqused_k[i] >= 0) continue;
-    report.add(entry("seqused_k", i), std::to_string(call.seqused_k[i]), length_text(r));
+    if (r.new_tokens == 0 && lengths[i] >= 0) continue;
+    report.add(entry(name, i), std::to_string(lengths[i]), length_text(r));
   }
+}
+
+void counts_this_steps_tokens(const UnifiedCall& call, const Truth& truth, Report& report) {
+  counts_this_steps_tokens("seqused_k", call.seqused_k, truth, report);
+}
+
+void counts_this_steps_tokens(const VllmCpuCall& call, const Truth& truth, Report& report) {
+  counts_this_steps_tokens("seq_lens", call.seq_lens, truth, report);
 }
 
 std::int64_t largest_storage(const UnifiedCall& call) {
@@ -75,11 +84,13 @@ void max_seqlen_k_covers_the_longest(const UnifiedCall& call, const Truth& truth
 
 constexpr Rule rules[] = {
     {.id = "seqused_k.counts_this_steps_tokens",
-     .says = "seqused_k[i] is the committed length plus this step's tokens of request i",
+     .says =
+         "seqused_k[i] (seq_lens[i]) is the committed length plus this step's tokens of request i",
      .why = "the kernel aligns the last row to the last key: short by n, every row loses its n "
             "newest keys and acceptance collapses; long by n, rows read unwritten slots",
      .source = "sgl-project/sglang#31221; sgl-project/sglang#26512; sgl-project/sglang#34647",
-     .unified = counts_this_steps_tokens},
+     .unified = counts_this_steps_tokens,
+     .vllm_cpu = counts_this_steps_tokens},
     {.id = "seqused_k.is_int64_past_2_gib",
      .says = "seqused_k is int64 when a layer's K or V storage is 2^31 bytes or more",
      .why = "a kernel that computes byte offsets in its dtype wraps and returns NaN; policy for "

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "contracts/rules/finding_text.hpp"
-#include "contracts/signatures/pool_view.hpp"
 
 namespace attest {
 namespace {
@@ -44,6 +43,12 @@ void each_tensor(const LegacyExtendCall& c, const Model& m, F f) {
   f("k_buffer", c.k_buffer, m.head_dim), f("v_buffer", c.v_buffer, m.v_head_dim);
 }
 
+/// The cache's own last dimensions are not read.
+template <class F>
+void each_tensor(const VllmCpuCall& c, const Model& m, F f) {
+  f("query", c.query, m.head_dim), f("output", c.output, m.v_head_dim);
+}
+
 std::pair<std::string_view, const TensorMeta&> output_of(const UnifiedCall& c) {
   return {"out", c.out};
 }
@@ -58,6 +63,10 @@ std::pair<std::string_view, const TensorMeta&> output_of(const LegacyExtendCall&
   return {"o_extend", c.o_extend};
 }
 
+std::pair<std::string_view, const TensorMeta&> output_of(const VllmCpuCall& c) {
+  return {"output", c.output};
+}
+
 template <class CallType>
 std::pair<std::string_view, const TensorMeta&> query_of(const CallType& c) {
   return {"q", c.q};
@@ -67,6 +76,10 @@ std::pair<std::string_view, const TensorMeta&> query_of(const PagedRaggedCall& c
 }
 std::pair<std::string_view, const TensorMeta&> query_of(const LegacyExtendCall& c) {
   return {"q_extend", c.q_extend};
+}
+
+std::pair<std::string_view, const TensorMeta&> query_of(const VllmCpuCall& c) {
+  return {"query", c.query};
 }
 
 template <class CallType>
@@ -165,53 +178,6 @@ void q_is_contiguous(const MlaDecodeCall& call, const Truth&, Report& report) {
   }
 }
 
-std::string place_text(const std::string& storage, std::int64_t element) {
-  return "element " + std::to_string(element) + " of storage " + storage;
-}
-
-void expect_pool(std::string_view name, const TensorMeta& view, const Problem& problem,
-                 const KvStrides& strides, std::int64_t dim, Report& report) {
-  if (addresses_pool(view, problem, strides, dim)) {
-    const bool known = !strides.storage.empty() && !view.storage.empty();
-    if (!known || (view.storage == strides.storage && view.storage_offset == strides.base)) return;
-    report.add(std::string(name), place_text(view.storage, view.storage_offset),
-               place_text(strides.storage, strides.base) + ", where the layer's pool begins");
-    return;
-  }
-  report.add(std::string(name) + ".strides", strides_text(view) + " for " + shape_text(view),
-             strides_text(paged_view(problem, strides, dim)) + " for pages of " +
-                 std::to_string(problem.pool.page_size));
-}
-
-void cache_is_the_pool(const UnifiedCall& call, const Truth& truth, Report& report) {
-  const Problem& p = truth.problem;
-  expect_pool("k", call.k, p, p.pool.k, p.model.head_dim, report);
-  expect_pool("v", call.v, p, p.pool.v, p.model.v_head_dim, report);
-}
-
-void cache_is_the_pool(const MlaDecodeCall& call, const Truth& truth, Report& report) {
-  const Problem& p = truth.problem;
-  expect_pool("kv_buffer", call.kv_buffer, p, p.pool.k, p.model.head_dim, report);
-}
-
-void cache_is_the_pool(const BatchPrefillCall& call, const Truth& truth, Report& report) {
-  const Problem& p = truth.problem;
-  expect_pool("k", with_pages(call.k), p, p.pool.k, p.model.head_dim, report);
-  expect_pool("v", with_pages(call.v), p, p.pool.v, p.model.v_head_dim, report);
-}
-
-void cache_is_the_pool(const PagedRaggedCall& call, const Truth& truth, Report& report) {
-  const Problem& p = truth.problem;
-  expect_pool("key_cache", call.key_cache, p, p.pool.k, p.model.head_dim, report);
-  expect_pool("value_cache", call.value_cache, p, p.pool.v, p.model.v_head_dim, report);
-}
-
-void cache_is_the_pool(const LegacyExtendCall& call, const Truth& truth, Report& report) {
-  const Problem& p = truth.problem;
-  expect_pool("k_buffer", with_pages(call.k_buffer), p, p.pool.k, p.model.head_dim, report);
-  expect_pool("v_buffer", with_pages(call.v_buffer), p, p.pool.v, p.model.v_head_dim, report);
-}
-
 constexpr Rule rules[] = {
     {.id = "q.holds_every_new_token",
      .says = "q has a row for every new token of the batch",
@@ -222,7 +188,8 @@ constexpr Rule rules[] = {
      .mla_decode = q_holds_every_token<MlaDecodeCall>,
      .batch_prefill = q_holds_every_token<BatchPrefillCall>,
      .paged_ragged = q_holds_every_token<PagedRaggedCall>,
-     .legacy_extend = q_holds_every_token<LegacyExtendCall>},
+     .legacy_extend = q_holds_every_token<LegacyExtendCall>,
+     .vllm_cpu = q_holds_every_token<VllmCpuCall>},
     {.id = "out.holds_every_row",
      .says = "the output has a row for every row of q",
      .why = "rows are stored without a bounds check",
@@ -231,7 +198,8 @@ constexpr Rule rules[] = {
      .unified = out_holds_every_row<UnifiedCall>,
      .mla_decode = out_holds_every_row<MlaDecodeCall>,
      .paged_ragged = out_holds_every_row<PagedRaggedCall>,
-     .legacy_extend = out_holds_every_row<LegacyExtendCall>},
+     .legacy_extend = out_holds_every_row<LegacyExtendCall>,
+     .vllm_cpu = out_holds_every_row<VllmCpuCall>},
     {.id = "k_extend.holds_every_new_token",
      .says = "k_extend and v_extend have a row for every new token of the batch",
      .why = "the new tokens' keys are read there by row, without a bounds check",
@@ -246,7 +214,8 @@ constexpr Rule rules[] = {
      .unified = out_rows_are_apart<UnifiedCall>,
      .mla_decode = out_rows_are_apart<MlaDecodeCall>,
      .paged_ragged = out_rows_are_apart<PagedRaggedCall>,
-     .legacy_extend = out_rows_are_apart<LegacyExtendCall>},
+     .legacy_extend = out_rows_are_apart<LegacyExtendCall>,
+     .vllm_cpu = out_rows_are_apart<VllmCpuCall>},
     {.id = "head_dim.is_the_layers",
      .says = "the last dimension of q, k, v and out is the layer's head size",
      .why = "scores of cut or over-read heads are plausible and wrong",
@@ -255,7 +224,8 @@ constexpr Rule rules[] = {
      .mla_decode = head_sizes_are_the_layers<MlaDecodeCall>,
      .batch_prefill = head_sizes_are_the_layers<BatchPrefillCall>,
      .paged_ragged = head_sizes_are_the_layers<PagedRaggedCall>,
-     .legacy_extend = head_sizes_are_the_layers<LegacyExtendCall>},
+     .legacy_extend = head_sizes_are_the_layers<LegacyExtendCall>,
+     .vllm_cpu = head_sizes_are_the_layers<VllmCpuCall>},
     {.id = "head_dim.is_one_size",
      .says = "q, k and v have one head size",
      .why = "AITER's kernel strides v and out by q's: v is over-read and rows of out overlap; "
@@ -270,22 +240,13 @@ constexpr Rule rules[] = {
      .mla_decode = last_dimension_is_dense<MlaDecodeCall>,
      .batch_prefill = last_dimension_is_dense<BatchPrefillCall>,
      .paged_ragged = last_dimension_is_dense<PagedRaggedCall>,
-     .legacy_extend = last_dimension_is_dense<LegacyExtendCall>},
+     .legacy_extend = last_dimension_is_dense<LegacyExtendCall>,
+     .vllm_cpu = last_dimension_is_dense<VllmCpuCall>},
     {.id = "layout.q_is_contiguous",
      .says = "an MLA call's q is contiguous",
      .why = "the kernel folds rows and heads into one dimension by arithmetic",
      .source = "ROCm/aiter aiter/mla.py: mla_decode_fwd",
      .mla_decode = q_is_contiguous},
-    {.id = "layout.cache_is_the_pool",
-     .says = "k and v begin where the layer's pool does, and their strides address its slots",
-     .why = "a view of another page size, of interleaved storage or of another layer reads other "
-            "tokens' bytes",
-     .source = "ROCm/aiter#3498; sgl-project/sglang#25556",
-     .unified = cache_is_the_pool,
-     .mla_decode = cache_is_the_pool,
-     .batch_prefill = cache_is_the_pool,
-     .paged_ragged = cache_is_the_pool,
-     .legacy_extend = cache_is_the_pool},
 };
 
 }  // namespace

@@ -29,6 +29,8 @@ Lowered<Call> lower(Signature signature, const Problem& problem, const SlotMap& 
       return as_call(lower_paged_ragged(problem, slots));
     case Signature::legacy_extend:
       return as_call(lower_legacy_extend(problem, slots));
+    case Signature::vllm_cpu:
+      return as_call(lower_vllm_cpu(problem, slots));
   }
   return Unsupported{"there is no such signature"};
 }

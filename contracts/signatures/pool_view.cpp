@@ -1,5 +1,7 @@
 #include "contracts/signatures/pool_view.hpp"
 
+#include <utility>
+
 namespace attest {
 namespace {
 
@@ -15,6 +17,20 @@ KvStrides dense_where_zero(KvStrides strides, std::int64_t page_size, std::int64
   if (strides.slot == 0) strides.slot = heads * dim;
   if (strides.page == 0) strides.page = page_size * strides.slot;
   return strides;
+}
+
+KvStrides heads_first(const Problem& problem, KvStrides strides, std::int64_t dim) {
+  if (strides.slot == 0) strides.slot = dim;
+  if (strides.head == 0) strides.head = problem.pool.page_size * strides.slot;
+  if (strides.page == 0) strides.page = problem.model.num_kv_heads * strides.head;
+  return strides;
+}
+
+TensorMeta swap_heads_and_tokens(TensorMeta view) {
+  if (view.shape.size() != 4 || view.strides.size() != 4) return view;
+  std::swap(view.shape[1], view.shape[2]);
+  std::swap(view.strides[1], view.strides[2]);
+  return view;
 }
 
 TensorMeta paged_view(const Problem& problem, const KvStrides& strides, std::int64_t dim) {

@@ -12,6 +12,14 @@ namespace attest {
 KvStrides dense_where_zero(KvStrides strides, std::int64_t page_size, std::int64_t heads,
                            std::int64_t dim);
 
+/// `strides` with the zeros replaced by the dense values of a pool of the Problem's pages that has
+/// heads before tokens: (num_pages, heads, page_size, dim).
+KvStrides heads_first(const Problem& problem, KvStrides strides, std::int64_t dim);
+
+/// (num_pages, page_size, heads, dim) as (num_pages, heads, page_size, dim), and back; other ranks
+/// stay.
+TensorMeta swap_heads_and_tokens(TensorMeta view);
+
 /// The K or V pool of a Problem as a (num_pages, page_size, num_kv_heads, dim) tensor. Its storage
 /// is the one the Problem names, and ends with its last element.
 TensorMeta paged_view(const Problem& problem, const KvStrides& strides, std::int64_t dim);

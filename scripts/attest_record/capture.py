@@ -28,12 +28,17 @@ def record_arguments(kernel_name, bound, describer):
 
 
 def _with_one_window(kernel_name, bound):
-    """vLLM's C++ operator takes the two ends of the window apart, its Python front as a pair."""
-    if kernel_name != "cpu_attention_with_kv_cache" or "sliding_window_left" not in bound:
+    """vLLM's CPU kernel takes the number of keys; earlier ones the largest distances to the left and
+    to the right, as a pair or, in the C++ operator, apart. -1 is off in all of them."""
+    if kernel_name != "cpu_attention_with_kv_cache":
         return bound
     joined = dict(bound)
-    left, right = joined.pop("sliding_window_left"), joined.pop("sliding_window_right", -1)
-    joined["sliding_window"] = (left, right)
+    if "sliding_window_left" in joined:
+        left, right = joined.pop("sliding_window_left"), joined.pop("sliding_window_right", -1)
+        joined["sliding_window"] = (left, right)
+    window = joined.get("sliding_window")
+    if isinstance(window, (tuple, list)):
+        joined["sliding_window"] = window[0] + 1 if window[0] >= 0 else -1
     return joined
 
 
@@ -85,7 +90,7 @@ def _keep_columns_in_use(bound, args, describer, notes):
         return
     table = bound["block_table"]
     rows, width = (int(extent) for extent in table.shape)
-    page = int((bound.get("k") if "k" in bound else bound["key_cache"]).shape[1])
+    page = int(bound["k"].shape[1] if "k" in bound else bound["key_cache"].shape[2])
     used = max(describe.values_of(bound[lengths]), default=0)
     kept = min(width, max(1, -(-used // page)))
     if kept * rows > describer.max_values:

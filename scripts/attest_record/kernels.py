@@ -99,8 +99,10 @@ KERNELS = {
     # vllm/_custom_ops.py
     "cpu_attention_with_kv_cache": _kernel(
         "query key_cache value_cache output query_start_loc seq_lens scale causal alibi_slopes "
-        "sliding_window block_table softcap scheduler_metadata s_aux",
+        "sliding_window block_table softcap scheduler_metadata s_aux dynamic_causal k_scale v_scale "
+        "kv_cache_dtype",
         "query_start_loc seq_lens block_table",
+        neutral={"k_scale": (1, 1.0), "v_scale": (1, 1.0), "kv_cache_dtype": ("auto",)},
         output="output",
     ),
 }
@@ -111,6 +113,7 @@ OPTIONAL = {
     "extend_attention_cpu": ("encoder_lens", "sinks", "tree_mask"),
     "decode_attention_cpu": ("encoder_lens", "sinks"),
     "mla_decode_fwd": ("q_scale", "kv_scale", "work_meta_data"),
+    "cpu_attention_with_kv_cache": ("s_aux",),
 }
 
 

@@ -41,7 +41,10 @@ def vllm_truth(backend, kv_cache):
     committed = integers(batch.num_computed_tokens_cpu[: batch.num_reqs])
     page_size, pages, pools = _cache_shape(kv_cache)
     window = getattr(backend, "sliding_window", None)
-    window = window[0] if isinstance(window, (tuple, list)) else window
+    if isinstance(window, (tuple, list)):
+        window = window[0]  # the largest distance
+    elif window is not None and window > 0:
+        window -= 1  # a number of keys
     truth = {
         "committed": committed,
         "new_tokens": new_tokens,
@@ -76,8 +79,17 @@ def _mode(scheduled, new_tokens):
 
 def _cache_shape(kv_cache):
     """(page size, pages, K's and V's pool in it). The GPU layouts are [2, pages, page, heads, dim] or [pages, 2, page,
-    heads, dim]; the CPU's is [2, pages, heads, page, dim]."""
+    heads, dim]; the CPU's is [2, pages, heads, page, dim] or, later, [pages, heads, page, 2 * dim], where a head's page
+    of V lies behind its page of K."""
     shape = [int(extent) for extent in kv_cache.shape]
+    if len(shape) == 4 and shape[3] % 2 == 0:
+        pages, heads, page, both = shape
+        apart = kv_cache.view(pages, heads, 2, page, both // 2)
+        pools = {
+            name: describe.PoolView(apart, 2, index, heads_first=True)
+            for index, name in enumerate(("k_pool", "v_pool"))
+        }
+        return page, pages, pools
     if len(shape) != 5 or 2 not in shape[:2]:
         raise NoTruth(f"a KV cache of shape {shape} is not known")
     halves = 0 if shape[0] == 2 else 1

@@ -201,6 +201,13 @@ class VllmTruth(unittest.TestCase):
         self.assertEqual(described["shape"], [12, 16, 3, 64])
         self.assertEqual(described["strides"], [3072, 64, 1024, 1])
 
+    def test_a_cpu_cache_with_v_behind_k(self):
+        truth = self.of(cache=(12, 2, 16, 128))[1]
+        keys, values = (Describer().pool(truth[name]) for name in ("k_pool", "v_pool"))
+        self.assertEqual((keys["shape"], keys["strides"]), ([12, 16, 2, 64], [4096, 64, 2048, 1]))
+        self.assertEqual((keys["storage_offset"], values["storage_offset"]), (0, 16 * 64))
+        self.assertEqual((truth["page_size"], truth["pool_tokens"]), (16, 176))
+
     def test_modes(self):
         self.assertEqual(self.of({"a": 1, "b": 1})[0], "decode")
         self.assertEqual(self.of({"a": 3, "b": 1})[0], "mixed")

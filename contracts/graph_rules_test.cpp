@@ -1,0 +1,153 @@
+#include "contracts/graph_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "contracts/signatures.hpp"
+#include "contracts/signatures/sample_problems.hpp"
+
+namespace attest {
+namespace {
+
+using Rules = std::set<std::string>;
+
+Problem captured_step(Mode mode) {
+  Problem p = sample_problem(mode, {{0, 1}, {0, 1}});
+  p.model.head_dim = p.model.v_head_dim = 64;
+  p.path = Path::capture;
+  p.context_len = 600;
+  return p;
+}
+
+/// The steps that a graph of two requests was captured and is replayed for.
+struct Pair {
+  explicit Pair(Signature signature) : captured(captured_step(Mode::decode)), replayed(captured) {
+    replayed.path = Path::replay;
+    replayed.requests[0].committed = 299;
+    replayed.requests[1].committed = 17;
+    fit_pool(replayed);
+    captured.pool = replayed.pool;
+    capture = std::get<Call>(lower(signature, captured, make_slot_map(captured)));
+    // The graph's buffer holds the longest context.
+    if (auto* const paged = std::get_if<PagedRaggedCall>(&capture)) {
+      paged->kv_page_indices.meta.storage_bytes = 1 << 16;
+    }
+    replay = std::get<Call>(lower(signature, replayed, make_slot_map(replayed)));
+  }
+
+  Report check() const {
+    const std::vector<SiteCall> calls = {{"the replay", replay, replayed},
+                                         {"the capture", capture, captured}};
+    return check_step(calls);
+  }
+  Rules fired() const {
+    Rules rules;
+    const Report report = check();
+    for (const Finding& finding : report.findings()) rules.insert(finding.rule);
+    return rules;
+  }
+
+  Problem captured, replayed;
+  Call capture, replay;
+};
+
+constexpr const char* tensors = "step.graph_tensors_are_the_captured";
+constexpr const char* scalars = "step.graph_scalars_are_the_captured";
+constexpr const char* serves = "step.graph_serves_the_replay";
+
+TEST(GraphRules, FindNothingInAReplayOfItsCapture) {
+  for (const Signature signature : {Signature::unified, Signature::paged_ragged}) {
+    for (const Finding& f : Pair(signature).check().findings()) ADD_FAILURE() << to_string(f);
+  }
+}
+
+TEST(GraphRules, SayWhichTensorIsAnother) {
+  const auto fired = [](const std::function<void(UnifiedCall&, UnifiedCall&)>& change) {
+    Pair pair(Signature::unified);
+    change(std::get<UnifiedCall>(pair.capture), std::get<UnifiedCall>(pair.replay));
+    return pair.fired();
+  };
+  EXPECT_EQ(fired([](UnifiedCall& capture, UnifiedCall& replay) {
+              capture.seqused_k.meta.storage = "0x7f00";
+              replay.seqused_k.meta.storage = "0x7f80";
+            }),
+            Rules{tensors});
+  // Labels that are no addresses name the storages of one call.
+  EXPECT_EQ(fired([](UnifiedCall& capture, UnifiedCall& replay) {
+              capture.seqused_k.meta.storage = "m1";
+              replay.seqused_k.meta.storage = "m2";
+            }),
+            Rules{});
+  EXPECT_EQ(fired([](UnifiedCall& capture, UnifiedCall&) {
+              capture.cu_seqlens_q.meta = contiguous(Dtype::int64, {3});
+            }),
+            Rules{tensors});
+  EXPECT_EQ(fired([](UnifiedCall& capture, UnifiedCall&) {
+              capture.block_table.meta.strides[0] += 8;
+              capture.block_table.meta.storage_bytes *= 2;
+            }),
+            (Rules{tensors}));
+  EXPECT_TRUE(fired([](UnifiedCall& capture, UnifiedCall&) {
+                capture.q = contiguous(Dtype::bf16, {1, 4, 64});
+              }).contains(tensors));
+  EXPECT_TRUE(fired([](UnifiedCall& capture, UnifiedCall&) {
+                capture.sinks = contiguous(Dtype::bf16, {4});
+              }).contains(tensors));
+}
+
+TEST(GraphRules, RejectAReplayThatItsCapturesPartitionsDoNotCover) {
+  Pair pair(Signature::paged_ragged);
+  std::get<PagedRaggedCall>(pair.capture).max_num_partitions = 1;  // of 256 keys, for 300
+  EXPECT_EQ(pair.fired(), (Rules{scalars, serves}));
+  EXPECT_TRUE(pair.check().rejects());
+  // A replay that covers them by itself does not: the graph runs with the captured number.
+  pair.replayed.requests[0].committed = 30;
+  pair.replay =
+      std::get<Call>(lower(Signature::paged_ragged, pair.replayed, make_slot_map(pair.replayed)));
+  EXPECT_EQ(pair.fired(), Rules{scalars});
+  EXPECT_FALSE(pair.check().rejects());
+}
+
+TEST(GraphRules, SayWhatTheGraphHasAndWhatTheReplayNeeds) {
+  Pair pair(Signature::paged_ragged);
+  std::get<PagedRaggedCall>(pair.capture).max_num_partitions = 1;
+  std::string text;
+  const Report report = pair.check();
+  for (const Finding& f : report.findings()) {
+    if (f.rule == serves) text = to_string(f);
+  }
+  EXPECT_EQ(text,
+            "wrong step.graph_serves_the_replay: max_num_partitions of the replay is 1 since the "
+            "capture, expected 2, the longest request's 300 keys in partitions of 256 "
+            "(max_num_partitions.cover_the_longest_request)");
+}
+
+TEST(GraphRules, TakeTheCaptureThatAReplayDiffersFromLeast) {
+  const Pair pair(Signature::paged_ragged);
+  Call other = pair.capture;
+  std::get<PagedRaggedCall>(other).max_num_partitions = 1;
+  std::get<PagedRaggedCall>(other).scale = 0.5;
+  const std::vector<SiteCall> calls = {{"another graph", other, pair.captured},
+                                       {"the capture", pair.capture, pair.captured},
+                                       {"the replay", pair.replay, pair.replayed}};
+  Report report;
+  graph_scalars_are_the_captured(calls, report);
+  graph_serves_the_replay(calls, report);
+  EXPECT_TRUE(report.findings().empty());
+}
+
+TEST(GraphRules, JudgeNoReplayOfAnotherBatchSizeOrServer) {
+  Pair pair(Signature::unified);
+  std::get<UnifiedCall>(pair.capture).cu_seqlens_q.meta.dtype = Dtype::int64;
+  EXPECT_NE(pair.fired(), Rules{});
+  ++pair.captured.pool.num_pages;
+  EXPECT_EQ(pair.fired(), Rules{});
+  --pair.captured.pool.num_pages;
+  pair.captured.requests.push_back(pair.captured.requests.front());
+  EXPECT_EQ(pair.fired(), Rules{});
+}
+
+}  // namespace
+}  // namespace attest
