@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The nightly job: offsets past 2 GiB on sparse and on dense pools, contexts of up to a million keys, and a
-# long campaign, on every backend that this machine can run.
+# long campaign, on every backend that this machine can run; and the rules on calls with one field changed.
 # Usage: ci/nightly_large_kv.sh [--memory SIZE] [--out FOLDER] [--build PRESET]
 #   --memory SIZE   real memory for K and V together, as 20GiB: the dense half judges the cells that fit. It
 #                   is never guessed; without it the dense half is left out, and the summary says so.
@@ -9,13 +9,14 @@
 #   --build PRESET  nightly (default), cuda, rocm, xeon, dev
 # ATTEST_MEMORY and ATTEST_PRESET stand for the two options where a workflow calls the script.
 # ATTEST_REQUIRE=hip@rocm,amx@native fails the job where these did not run. ATTEST_CASES: cases of the
-# campaign (default 100000), ATTEST_SEED its seed. ATTEST_BINARY: a binary instead of a build.
+# campaign (default 100000), ATTEST_CALLS: changed calls (100000), ATTEST_SEED the seed of both.
+# ATTEST_BINARY: a binary instead of a build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 memory=${ATTEST_MEMORY-} out=attest-out preset=${ATTEST_PRESET-nightly}
 while [ $# -gt 0 ]; do
   case "$1" in
-    --help | -h) sed -n 2,13p "$0" | cut -c 3-; exit 0 ;;
+    --help | -h) sed -n 2,14p "$0" | cut -c 3-; exit 0 ;;
     --memory | --out | --build) [ $# -ge 2 ] || { echo "nightly_large_kv: $1 needs a value" >&2; exit 64; } ;;
     *) echo "nightly_large_kv: unknown option $1" >&2; exit 64 ;;
   esac
@@ -40,7 +41,7 @@ mkdir -p "$out/steps"
 exec 9>"$out/lock"
 flock -n 9 || { echo "nightly_large_kv: another job writes $out" >&2; exit 74; }
 # What was finished counts for the same binary and options only.
-job="$("$attest" --version | tr '\n' ' ') memory=$memory cases=${ATTEST_CASES:-100000} seed=${ATTEST_SEED:-1}"
+job="$("$attest" --version | tr '\n' ' ') memory=$memory cases=${ATTEST_CASES:-100000} calls=${ATTEST_CALLS:-100000} seed=${ATTEST_SEED:-1}"
 if [ -e "$out/job" ] && [ "$(cat "$out/job")" != "$job" ]; then
   echo "nightly_large_kv: $out holds another job: $(cat "$out/job"); this one: $job" >&2
   exit 64
@@ -53,7 +54,7 @@ echo "$job" >"$out/job"
 required=${ATTEST_REQUIRE-}
 export ATTEST_REQUIRE=  # of the job as a whole, below
 
-# A step is done when its .code exists: it is written last, and renamed into place.
+# step NAME ARGUMENT...: attest with these. Done when its .code exists: it is written last, and renamed into place.
 step() {
   local name=$1
   shift
@@ -65,7 +66,7 @@ step() {
   echo "== $name (${SECONDS} s)"
   local code=0
   # The lock is this script's: a kernel that outlives it must not hold the folder.
-  "$attest" run "$@" --record "$at.jsonl" --junit "$at.xml" --out "$out/found" --quiet >"$at.txt" 2>&1 9>&- || code=$?
+  "$attest" "$@" >"$at.txt" 2>&1 9>&- || code=$?
   tail -n 12 "$at.txt"
   # Interrupted, killed, or the machine's failure: nothing is done, and the next start judges this step again.
   if [ "$code" -ge 64 ]; then
@@ -76,27 +77,34 @@ step() {
   mv "$at.code.new" "$at.code"
 }
 
+run_step() {
+  local name=$1
+  shift
+  step "$name" run "$@" --record "$out/steps/$name.jsonl" --junit "$out/steps/$name.xml" --out "$out/found" --quiet
+}
+
 here=$("$attest" doctor | awk '$2 == "yes" && $1 ~ /^[a-z]+[.][a-z_]+@[a-z]+$/ && $1 !~ /@trap$/ {print $1}')
 [ -n "$here" ] || { echo "nightly_large_kv: no backend can run here" >&2; exit 4; }
 for backend in $here; do
-  step "sparse.$backend" --profile large-kv --backend "$backend"
+  run_step "sparse.$backend" --profile large-kv --backend "$backend"
 done
 if [ -n "$memory" ]; then
   for backend in $here; do
-    step "dense.$backend" --profile large-kv --memory "$memory" --backend "$backend" --time-limit 600
+    run_step "dense.$backend" --profile large-kv --memory "$memory" --backend "$backend" --time-limit 600
   done
 fi
 for backend in $here; do
-  step "long.$backend" --profile long-context --backend "$backend" --time-limit 1800
+  run_step "long.$backend" --profile long-context --backend "$backend" --time-limit 1800
 done
 for backend in $here; do
   wraps=$("$attest" doctor --faults | awk -v kernel=".${backend#*.}" \
     '$2 == "yes" && $1 ~ /^faulty-wrap-/ && index($1, kernel) {print $1}' | paste -sd, -)
-  [ -z "$wraps" ] || step "wraps.$backend" --profile large-kv --backend "$wraps" --expect-caught --max-saved 0
+  [ -z "$wraps" ] || run_step "wraps.$backend" --profile large-kv --backend "$wraps" --expect-caught --max-saved 0
 done
 for part in 1 2 3 4; do
-  step "campaign.$part" --cases "${ATTEST_CASES:-100000}" --seed "${ATTEST_SEED:-1}" --shard "$part/4"
+  run_step "campaign.$part" --cases "${ATTEST_CASES:-100000}" --seed "${ATTEST_SEED:-1}" --shard "$part/4"
 done
+step metadata mutants --class metadata --calls "${ATTEST_CALLS:-100000}" --seed "${ATTEST_SEED:-1}"
 
 cat "$out"/steps/*.jsonl >"$out/large_kv.jsonl"
 worst=0

@@ -31,8 +31,9 @@ grep -q "to go on" "$work/log" || fail "it must say how to go on"
 [ "$(wc -l <"$work/runs")" = 3 ] || fail "two steps done, one killed"
 rm "$work/kill_at"
 job --memory 1GiB || fail "the rest passes"
-# sparse, dense, long, wraps, 4 parts of the campaign, and the killed one again
-[ "$(wc -l <"$work/runs")" = 9 ] || fail "finished steps must not run again: $(wc -l <"$work/runs") runs"
+# sparse, dense, long, wraps, 4 parts of the campaign, the changed calls, and the killed one again
+[ "$(wc -l <"$work/runs")" = 10 ] || fail "finished steps must not run again: $(wc -l <"$work/runs") runs"
+grep -q "^mutants --class metadata --calls 100000" "$work/runs" || fail "the rules must be tried"
 grep -q "faulty-wrap-bytes_int32.unified@cpu --expect-caught" "$work/runs" || fail "the wraps must be caught"
 if grep -q "faulty-hang" "$work/runs"; then fail "other faults have no cell"; fi
 [ "$(wc -l <"$work/out/large_kv.jsonl")" = 8 ] || fail "every step's record is kept"
