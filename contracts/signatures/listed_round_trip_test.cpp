@@ -180,6 +180,27 @@ TEST(PagedRagged, SizesItsGridAndScratchForTheLongestContext) {
   EXPECT_EQ(call.workspace_buffer.shape[0], 2 * 4 * 4 * (64 * 4 + 8));
 }
 
+TEST(PagedRagged, ReadsNoKeyPastItsPartitions) {
+  Problem p = sample_problem(Mode::decode, {{299, 1}, {5, 1}});
+  p.model.head_dim = p.model.v_head_dim = 64;
+  const SlotMap slots = make_slot_map(p);
+  auto call = std::get<PagedRaggedCall>(lower_paged_ragged(p, slots));
+  call.max_num_partitions = 1;
+  const Attended meaning = read(call, p, slots);
+  EXPECT_EQ(meaning.rows[0].visible(), 256);
+  EXPECT_EQ(meaning.rows[1].visible(), 6);
+}
+
+TEST(LegacyExtend, ComputesNoRowPastTheBlocksOfMaxLenExtend) {
+  const Problem p = sample_problem(Mode::extend, {{3, 40}});
+  const SlotMap slots = make_slot_map(p);
+  auto call = std::get<LegacyExtendCall>(lower_legacy_extend(p, slots));
+  call.max_len_extend = 17;  // two blocks of 16
+  const Attended meaning = read(call, p, slots);
+  EXPECT_EQ(meaning.rows[31].expect, RowExpectation::value);
+  EXPECT_EQ(meaning.rows[32].expect, RowExpectation::untouched);
+}
+
 TEST(LegacyExtend, ListsCommittedKeysAndMasksTheNewOnes) {
   const Problem p = sample_problem(Mode::target_verify, {{3, 2}, {1, 1}});
   const auto call = std::get<LegacyExtendCall>(lower_legacy_extend(p, make_slot_map(p)));
