@@ -9,6 +9,7 @@
 
 #include "contracts/byte_overlap.hpp"
 #include "contracts/call_fields.hpp"
+#include "contracts/signatures/pool_view.hpp"
 #include "memory/host_tensors.hpp"
 #include "memory/pool_memory.hpp"
 #include "memory/tensor_layout.hpp"
@@ -89,14 +90,16 @@ struct CallImage::Part {
 /// Makes the tensors of one call, one by one.
 class CallImage::Builder {
  public:
-  Builder(CallImage& image, const TensorSource& source, Stored stored)
-      : image_(image), source_(source), stored_(stored) {}
+  /// \param heads_first  the caches of the call have heads before tokens
+  Builder(CallImage& image, const TensorSource& source, Stored stored, bool heads_first)
+      : image_(image), source_(source), stored_(stored), heads_first_(heads_first) {}
 
   void operator()(std::string_view key, const TensorMeta& meta) {
     const ArgumentRole role = tensor(key).role;
     if (role != ArgumentRole::pool) return add(key, meta, buffer_of(key, meta, role));
     if (const Part* other = twin(meta)) return put(*other, tensor(key));
-    KvPool pool(source_, is_v(key) ? PoolHalf::v : PoolHalf::k, meta, stored_);
+    KvPool pool(source_, is_v(key) ? PoolHalf::v : PoolHalf::k,
+                heads_first_ ? swap_heads_and_tokens(meta) : meta, stored_);
     if (pool.sparse()) throw std::invalid_argument(std::string(key) + " is sparse memory");
     add(key, meta, std::move(pool));
   }
@@ -114,7 +117,7 @@ class CallImage::Builder {
   GuardedBuffer buffer_of(std::string_view key, const TensorMeta& meta, ArgumentRole role) const {
     if (role == ArgumentRole::output) return make_output(meta, image_.sentinel_);
     if (role == ArgumentRole::scratch) return GuardedBuffer(spanned_bytes(meta), std::byte{0xff});
-    if (key == "sinks" || key == "sink_ptr") return make_sinks(source_, meta);
+    if (key == "sinks" || key == "sink_ptr" || key == "s_aux") return make_sinks(source_, meta);
     if (key == "k_extend" || key == "key") return make_new_kv(source_, meta, false);
     if (key == "v_extend" || key == "value") return make_new_kv(source_, meta, true);
     const Model& model = source_.problem().model;
@@ -159,13 +162,15 @@ class CallImage::Builder {
   CallImage& image_;
   const TensorSource& source_;
   Stored stored_;
+  bool heads_first_;
 };
 
 CallImage::CallImage(const Call& call, const TensorSource& source, int sentinel)
     : arguments_(arguments_of(call)), sentinel_(sentinel) {
   const auto* decode = std::get_if<DecodeCall>(&call);
   if (decode && decode->key && decode->value) written_slots_ = decode->loc.values;
-  Builder build(*this, source, decode ? Stored::committed : Stored::committed_and_new);
+  Builder build(*this, source, decode ? Stored::committed : Stored::committed_and_new,
+                std::holds_alternative<VllmCpuCall>(call));
   std::visit(
       [&](const auto& c) {
         using CallType = std::decay_t<decltype(c)>;

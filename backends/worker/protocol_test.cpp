@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "backends/scalar/scalar_cases.hpp"
 #include "backends/worker/call_image.hpp"
 
@@ -155,6 +157,52 @@ TEST(CallImage, FindsAByteChangedInFrontOfAnyTensor) {
       imaged.bytes[static_cast<std::size_t>(tensor->at) - 1] ^= std::byte{0x10};
       EXPECT_EQ(imaged.damage().size(), 1U) << argument.name;
     }
+  }
+}
+
+/// Two kv heads, so that a cache with tokens before heads would show.
+ScalarCase vllm_case() {
+  ScalarCase c{"vllm_cpu", Signature::vllm_cpu, {}};
+  Problem& p = c.problem;
+  p.model.num_q_heads = 4;
+  p.model.num_kv_heads = 2;
+  p.model.q_dtype = p.model.kv_dtype = p.model.out_dtype = Dtype::f32;
+  p.model.sinks = true;
+  p.pool.num_pages = 8;
+  p.requests = {{.sequence = 7, .committed = 20, .new_tokens = 2}};
+  p.mode = Mode::target_verify;
+  return c;
+}
+
+TEST(CallImage, HasHeadsBeforeTokensInTheCachesOfVllm) {
+  const ScalarCase c = vllm_case();
+  const Imaged imaged(c);
+  const auto row_at = [&](const std::string& name, std::int64_t page, std::int64_t head,
+                          std::int64_t token) {
+    const TensorArgument& cache = imaged.tensor(name);
+    const std::int64_t element =
+        page * cache.meta.stride(0) + head * cache.meta.stride(1) + token * cache.meta.stride(2);
+    const auto from = imaged.bytes.begin() + cache.at + 4 * element;
+    return std::vector<std::byte>(from, from + std::ptrdiff_t{4} * 64);
+  };
+  std::vector<std::byte> k(std::size_t{4} * 64), v(k.size());
+  for (std::int64_t t = 0; t < 22; ++t) {
+    const std::int64_t slot = imaged.source.slots().slot(0, t);
+    for (const std::int64_t head : {0, 1}) {
+      imaged.source.k_row({7, t}, head, k);
+      imaged.source.v_row({7, t}, head, v);
+      EXPECT_EQ(row_at("key_cache", slot / 16, head, slot % 16), k) << t << ", " << head;
+      EXPECT_EQ(row_at("value_cache", slot / 16, head, slot % 16), v) << t << ", " << head;
+    }
+  }
+}
+
+TEST(CallImage, HasTheSinksOfVllm) {
+  const Imaged imaged(vllm_case());
+  for (std::int64_t head = 0; head < 4; ++head) {
+    float sink = 0;
+    std::memcpy(&sink, imaged.bytes.data() + imaged.tensor("s_aux").at + 4 * head, sizeof sink);
+    EXPECT_EQ(sink, imaged.source.sink(head)) << head;
   }
 }
 
