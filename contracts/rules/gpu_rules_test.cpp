@@ -202,6 +202,22 @@ TEST(GpuRules, TakeAWindowOneKeyShortForAnOpenQuestion) {
   EXPECT_THAT(severities(-1), ElementsAre(Severity::wrong));
 }
 
+TEST(GpuRules, AdviseAgainstSinksOfFewerBits) {
+  Problem p = sample_problem(Mode::extend, {{20, 3}});
+  p.model.q_dtype = p.model.kv_dtype = p.model.out_dtype = Dtype::f16;
+  p.model.sinks = true;
+  const SlotMap slots = make_slot_map(p);
+  auto unified = std::get<UnifiedCall>(lower_unified(p, slots));
+  auto prefill = std::get<BatchPrefillCall>(lower_batch_prefill(p, slots));
+  auto vllm = std::get<VllmCpuCall>(lower_vllm_cpu(p, slots));
+  unified.sinks->dtype = prefill.sink_ptr->dtype = vllm.s_aux->dtype = Dtype::bf16;
+  for (const Call& call : std::vector<Call>{unified, prefill, vllm}) {
+    const auto found = findings_of("sinks.are_the_layers", call, p);
+    ASSERT_EQ(found.size(), 1U) << name(signature_of(call));
+    EXPECT_EQ(found[0].severity, Severity::policy);
+  }
+}
+
 TEST(GpuRules, LeaveCellsOlderThanTheWindowAlone) {
   Problem p = sample_problem(Mode::decode, {{60, 1}});
   p.model.window = 20;

@@ -72,12 +72,23 @@ void expect_sinks(std::string_view argument, const std::optional<TensorMeta>& si
   }
 }
 
+/// A type of fewer bits holds other logits than the layer's.
+void expect_sink_bits(std::string_view argument, const std::optional<TensorMeta>& sinks,
+                      const Model& m, Report& report) {
+  const Dtype layers = is_fp8(m.q_dtype) ? Dtype::f32 : m.q_dtype;
+  if (!sinks || sinks->dtype == layers || sinks->dtype == Dtype::f32) return;
+  report.add(Severity::policy, std::string(argument) + ".dtype", std::string(name(sinks->dtype)),
+             std::string(name(layers)) + " or f32: their bits are the layer's");
+}
+
 void sinks_are_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
   expect_sinks("sinks", call.sinks, truth.problem.model, report);
+  expect_sink_bits("sinks", call.sinks, truth.problem.model, report);
 }
 
 void sinks_are_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
   expect_sinks("sink_ptr", call.sink_ptr, truth.problem.model, report);
+  expect_sink_bits("sink_ptr", call.sink_ptr, truth.problem.model, report);
 }
 
 void sinks_are_the_layers(const LegacyExtendCall& call, const Truth& truth, Report& report) {
@@ -96,12 +107,9 @@ void sinks_are_the_layers(const VllmCpuCall& call, const Truth& truth, Report& r
   if (!read) {
     report.add(Severity::fault, "s_aux.dtype", std::string(name(call.s_aux->dtype)),
                "bf16 or f32: the host code refuses others");
-  } else if (call.s_aux && call.s_aux->dtype == Dtype::bf16 &&
-             truth.problem.model.q_dtype != Dtype::bf16) {
-    report.add(Severity::policy, "s_aux.dtype", "bf16",
-               "f32: a layer of " + std::string(name(truth.problem.model.q_dtype)) +
-                   " has sinks of more bits");
+    return;
   }
+  expect_sink_bits("s_aux", call.s_aux, truth.problem.model, report);
 }
 
 template <class CallType>

@@ -103,21 +103,6 @@ TEST(VllmCpu, SeesLaterDraftsWithoutTheCausalOrder) {
   EXPECT_EQ(windowed.rows[2].visible(), 2);
 }
 
-TEST(VllmCpu, AdvisesAgainstSinksOfFewerBits) {
-  Problem p = sample_problem(Mode::decode, {{20, 1}});
-  p.model.sinks = true;
-  p.model.q_dtype = p.model.kv_dtype = p.model.out_dtype = Dtype::f16;
-  VllmCpuCall call = lowered(p);
-  ASSERT_TRUE(call.s_aux);
-  EXPECT_EQ(call.s_aux->dtype, Dtype::f32);
-  call.s_aux->dtype = Dtype::bf16;
-  const SlotMap slots = make_slot_map(p);
-  const std::vector<Finding> found = check(call, {p, slots}).findings();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].severity, Severity::policy);
-  EXPECT_EQ(found[0].where, "s_aux.dtype");
-}
-
 TEST(VllmCpu, NamesTheFormThatItsFrameworkPicks) {
   EXPECT_EQ(vllm_cpu_isa(Dtype::bf16, 32, 128), "amx");
   EXPECT_EQ(vllm_cpu_isa(Dtype::f16, 32, 128), "vec");
