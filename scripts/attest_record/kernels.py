@@ -113,7 +113,6 @@ OPTIONAL = {
     "extend_attention_cpu": ("encoder_lens", "sinks", "tree_mask"),
     "decode_attention_cpu": ("encoder_lens", "sinks"),
     "mla_decode_fwd": ("q_scale", "kv_scale", "work_meta_data"),
-    "cpu_attention_with_kv_cache": ("s_aux",),
 }
 
 

@@ -202,9 +202,9 @@ class VllmTruth(unittest.TestCase):
         self.assertEqual(described["strides"], [3072, 64, 1024, 1])
 
     def test_a_cpu_cache_with_v_behind_k(self):
-        truth = self.of(cache=(12, 2, 16, 128))[1]
+        truth = self.of(cache=(12, 3, 16, 128))[1]
         keys, values = (Describer().pool(truth[name]) for name in ("k_pool", "v_pool"))
-        self.assertEqual((keys["shape"], keys["strides"]), ([12, 16, 2, 64], [4096, 64, 2048, 1]))
+        self.assertEqual((keys["shape"], keys["strides"]), ([12, 16, 3, 64], [6144, 64, 2048, 1]))
         self.assertEqual((keys["storage_offset"], values["storage_offset"]), (0, 16 * 64))
         self.assertEqual((truth["page_size"], truth["pool_tokens"]), (16, 176))
 
