@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cli/test_support.hpp"
+#include "memory/sanitizers.hpp"
 
 namespace attest {
 namespace {
@@ -31,6 +32,7 @@ class HostileCli : public testing::Test, protected ScratchFolder {
 };
 
 TEST_F(HostileCli, LittleAddressSpaceBlamesNoKernel) {
+  if (needs_all_addresses) GTEST_SKIP() << "no limit on addresses under a sanitizer";
   const Finished run = shell("ulimit -v 4000000", "--cases 3 --jobs 1");
   EXPECT_EQ(run.code, 4) << run.out << run.err;
   EXPECT_TRUE(has(run.out, "unavailable  scalar.decode@cpu  case 2")) << run.out;
@@ -201,6 +203,7 @@ TEST_F(HostileCli, CheckReadsAPipeThatSomebodyHoldsOpen) {
 }
 
 TEST_F(HostileCli, CheckThatRunsOutOfMemoryTellsWhatItJudgedAndExitsSeventy) {
+  if (needs_all_addresses) GTEST_SKIP() << "no limit on addresses under a sanitizer";
   Json large = Json::parse(captured_line("sglang-0001"));
   large["notes"] = std::vector<std::string>(200, std::string(60'000, 'x'));
   const std::string path = save("calls.jsonl", captured_line("sglang-0001") + large.dump() + "\n");

@@ -10,17 +10,10 @@
 #include <utility>
 
 #include "memory/pool_memory.hpp"
+#include "memory/sanitizers.hpp"
 
 namespace attest {
 namespace {
-
-#if defined(__SANITIZE_THREAD__)  // g++
-constexpr bool under_thread_sanitizer = true;
-#elif defined(__has_feature)
-constexpr bool under_thread_sanitizer = __has_feature(thread_sanitizer);
-#else
-constexpr bool under_thread_sanitizer = false;
-#endif
 
 std::int64_t number_in(const char* path) {
   std::ifstream file(path);
@@ -94,7 +87,7 @@ LargePool large_pool_wanted() {
   const char* const text = std::getenv("ATTEST_KV_MEMORY");
   const std::string_view word = text != nullptr ? text : "";
   // ThreadSanitizer delays signals until a call of its own.
-  constexpr LargePool usual = under_thread_sanitizer ? LargePool::eager : LargePool::lazy;
+  constexpr LargePool usual = with_thread_sanitizer ? LargePool::eager : LargePool::lazy;
   if (word.empty() || word == name(LargePool::lazy)) return usual;
   for (const LargePool kind : {LargePool::eager, LargePool::dense}) {
     if (word == name(kind)) return kind;

@@ -6,20 +6,13 @@
 
 #include "backends/amx/emulation/engine.hpp"
 #include "backends/amx/tile.hpp"
+#include "memory/sanitizers.hpp"
 
 // Real tiles read past the end of a buffer in silence. The emulation is ordinary code, so in a
 // build with AddressSanitizer it says so, with the line of the kernel that asked.
 
 namespace attest::amx {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool with_asan = true;
-#elif defined(__has_feature)
-constexpr bool with_asan = __has_feature(address_sanitizer);
-#else
-constexpr bool with_asan = false;
-#endif
 
 /// Loads 16 rows of 64 bytes from a buffer that has room for `rows`.
 void load_rows(std::size_t rows, Engine engine) {
@@ -37,7 +30,7 @@ void load_rows(std::size_t rows, Engine engine) {
 class AsanDeathTest : public testing::TestWithParam<Engine> {
  protected:
   void SetUp() override {
-    if (!with_asan) GTEST_SKIP() << "this build has no AddressSanitizer";
+    if (!with_address_sanitizer) GTEST_SKIP() << "this build has no AddressSanitizer";
     if (has_permission()) GTEST_SKIP() << "tile loads run on the CPU here";
   }
 };
