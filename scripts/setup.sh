@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what attest needs to build and test. Asks nothing; does nothing when all is there.
 # Usage: scripts/setup.sh [--lint] [--framework-tests] [--help]
-#   --lint adds clang-19, clang-format-19, clang-tidy-19; --framework-tests fetches SGLang's releases (90 MB)
+#   --lint adds clang-19 and its sanitizers, clang-format-19, clang-tidy-19; --framework-tests fetches SGLang's releases (90 MB)
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache git libeigen3-dev libgtest-dev libgmock-dev librapidcheck-dev
@@ -9,7 +9,7 @@ packages=(g++ cmake ninja-build ccache git libeigen3-dev libgtest-dev libgmock-d
 framework_tests=false
 for argument in "$@"; do
   case "$argument" in
-    --lint) packages+=(clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19) ;;
+    --lint) packages+=(clang-19 libclang-rt-19-dev llvm-19 clang-format-19 clang-tidy-19) ;;  # llvm-19: stacks with lines
     --framework-tests) framework_tests=true; packages+=(python3-pip) ;;
     --help) sed -n 2,4p "$0" | cut -c 3-; exit 0 ;;
     *) echo "setup.sh: unknown argument '$argument' (see --help)" >&2; exit 64 ;;
