@@ -43,6 +43,14 @@ attest_package(CLI11 TARGET CLI11::CLI11 APT libcli11-dev
 find_package(Threads REQUIRED)
 # The fibers of the host engine for HIP kernels. Static, so that the binary needs no Boost where it runs.
 set(Boost_USE_STATIC_LIBS ON)
+# Boost 1.74's files ask for a CMake before 3.5, which CMake 4 refuses unless told; and CMake 3.30 warns
+# that its own FindBoost is gone.
+if(NOT DEFINED CMAKE_POLICY_VERSION_MINIMUM)
+  set(CMAKE_POLICY_VERSION_MINIMUM 3.5)
+endif()
+if(POLICY CMP0167)
+  cmake_policy(SET CMP0167 NEW)
+endif()
 find_package(Boost 1.74 QUIET COMPONENTS context)
 if(NOT TARGET Boost::context)
   message(FATAL_ERROR
