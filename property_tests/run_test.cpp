@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -153,6 +155,10 @@ TEST_F(Run, GoesOnWithinItsBudgetThoughItHasThousandsOfMillionsOfCases) {
   EXPECT_NE(summary.tallies[0].note.find("out of time"), std::string::npos);
 }
 
+std::ptrdiff_t threads_of_this_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
 TEST_F(Run, LeavesACaseThatOutlivesTheBudget) {
   static std::atomic<bool> released{false};
   static StubBackend slow;  // its thread may end after the test
@@ -163,12 +169,16 @@ TEST_F(Run, LeavesACaseThatOutlivesTheBudget) {
   plan.backends = {&slow};
   plan.budget = std::chrono::milliseconds(100);
   plan.grace = std::chrono::milliseconds(50);
+  const std::ptrdiff_t before = threads_of_this_process();
   const RunSummary summary = run_cases(plan, {});
   released = true;
   EXPECT_TRUE(summary.abandoned);
   EXPECT_NE(summary.tallies[0].note.find("out of time after 0 of 1"), std::string::npos)
       << summary.tallies[0].note;
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // The case is left to itself, and must not meet the end of the process.
+  while (threads_of_this_process() > before) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 TEST_F(Run, NamesTheThreadThatCouldNotBeStarted) {
