@@ -128,6 +128,7 @@ NumericsProfile parse_profile(std::string_view json, std::string_view file_name)
   profile.p_dtype = fields.dtype("p_dtype");
   profile.p_follows_q_dtype = fields.flag("p_follows_q_dtype");
   profile.denominator_sums_rounded_p = fields.flag("denominator_sums_rounded_p");
+  profile.maximum_starts_at_sink = fields.flag("maximum_starts_at_sink");
   profile.exp_relative_error = fields.positive("exp_relative_error", 0.1);
   profile.q_scaled_in_input_dtype = fields.flag("q_scaled_in_input_dtype");
   profile.denormals_are_zero = fields.flag("denormals_are_zero");

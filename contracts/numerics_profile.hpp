@@ -20,6 +20,9 @@ struct NumericsProfile {
   /// P is rounded to q's dtype instead where that is f32 (not at all), f16 or bf16.
   bool p_follows_q_dtype = false;
   bool denominator_sums_rounded_p = false;
+  /// The running maximum begins at the sink, so P is small, and its format may run out of normal
+  /// numbers, where the sink is above all scores. Else the sink joins the sums of finished keys.
+  bool maximum_starts_at_sink = false;
   double exp_relative_error = 1e-6;  ///< of one exp, rescale factors included
   bool q_scaled_in_input_dtype =
       false;                        ///< q * scale is rounded to q's dtype; the reference replays it

@@ -20,6 +20,7 @@ struct Expected {
   std::vector<double> score_envelope;  ///< (rows, heads) >= max_j |scale| * sum_d |q_d| |k_jd|
   std::vector<double> max_abs_score;   ///< (rows, heads) max_j |score|, after the cap
   std::vector<double> max_score;       ///< (rows, heads) max_j score; -inf where no key is visible
+  std::vector<double> max_or_sink;     ///< (rows, heads) the larger of that and the head's sink
   std::vector<double> max_abs_v;       ///< (rows, heads) max over visible keys and d of |v_jd|
   /// (rows, heads) |scale| sqrt(head_dim) (|q| + max_j |k_j|): moving every input element by at
   /// most t moves a score by at most t times this (and a term in t^2).

@@ -21,7 +21,8 @@
 //    common to all keys and cancels. Merging split results multiplies by exp(lse_i - lse): one more
 //    exp and the roundings of lse.
 // 3. P is rounded: rho <= p relative, or p_tiny absolutely below the normal range. Sum over keys of
-//    the latter: n p_tiny max|v| / L, L = sum_j exp(s_j - max s) = exp(lse - max s).
+//    the latter: n p_tiny max|v| / L, L = sum_j exp(s_j - top) = exp(lse - top), where top is what
+//    P is relative to: max s, or the sink if it is larger and the maximum starts there.
 // 4. Sums of n terms. Every term takes part in at most `chain` additions and in rescales between
 //    tiles: c = u (17/16 chain + 16). The worst case is meant: a plain loop over equal terms does
 //    err systematically (n u / 6 for 0.1 added a million times), so no sqrt(n) is claimed.
@@ -80,6 +81,11 @@ double score_size(const Expected& expected, std::size_t i) {
 
 }  // namespace
 
+double weight_of_one(const ErrorModel& model, const Expected& expected, std::size_t i) {
+  const double top = model.sink_first ? expected.max_or_sink[i] : expected.max_score[i];
+  return std::exp(top - expected.lse[i]);
+}
+
 ErrorModel error_model(const NumericsProfile& profile, const Model& model,
                        const Expected& expected) {
   ErrorModel e;
@@ -100,6 +106,7 @@ ErrorModel error_model(const NumericsProfile& profile, const Model& model,
     e.score_flush = std::max(flushed(model.q_dtype), flushed(model.kv_dtype));
     e.v_flush = flushed(model.kv_dtype) * model.v_descale.value_or(1);
   }
+  e.sink_first = profile.maximum_starts_at_sink;
   e.rounded_denominator = profile.denominator_sums_rounded_p;
   e.splits = std::max(1, profile.kv_splits);
   e.head_dim = static_cast<double>(model.head_dim);
@@ -138,8 +145,7 @@ RowBound row_bound(const ErrorModel& model, const Expected& expected, std::int64
   const double c = u * (addition_chain(model, keys) * 17 / 16 + 16);
   const double sums = c + (model.rounded_denominator ? model.p : 0);
   const double growth = eta + sums < 0.9 ? 1 / (1 - eta - sums) : 1e30;  // then the ceiling holds
-  const double tiny =
-      static_cast<double>(keys) * model.p_tiny * std::exp(expected.max_score[i] - expected.lse[i]);
+  const double tiny = static_cast<double>(keys) * model.p_tiny * weight_of_one(model, expected, i);
   bound.weights = (eta + model.p + c) * growth;
   bound.common = (eta + sums) * growth + 8 * u;
   bound.floor = (tiny * expected.max_abs_v[i] + model.v_flush) * growth;

@@ -12,12 +12,13 @@ namespace attest {
 /// The roundings of a correct kernel, from its profile and the model's dtypes. Unit roundoffs are
 /// relative; "tiny" is the absolute error where a format runs out of normal numbers.
 struct ErrorModel {
-  double accumulate = 0;   ///< unit roundoff of the sums
-  double exp = 0;          ///< relative error of one exp
-  double p = 0;            ///< unit roundoff of P
-  double p_tiny = 0;       ///< absolute error of a P below the normal range, or flushed by exp
-  double out = 0;          ///< unit roundoff of the output
-  double out_tiny = 0;     ///< absolute error of an output below the normal range
+  double accumulate = 0;    ///< unit roundoff of the sums
+  double exp = 0;           ///< relative error of one exp
+  double p = 0;             ///< unit roundoff of P
+  bool sink_first = false;  ///< NumericsProfile::maximum_starts_at_sink
+  double p_tiny = 0;        ///< absolute error of a P below the normal range, or flushed by exp
+  double out = 0;           ///< unit roundoff of the output
+  double out_tiny = 0;      ///< absolute error of an output below the normal range
   double q = 0;            ///< unit roundoff of q * scale where reference and kernel disagree on it
   double score_flush = 0;  ///< change of a q or k element that is read as zero
   double v_flush = 0;      ///< the same of v, descaled
@@ -51,6 +52,9 @@ struct RowBound {
 /// \pre the row is computed; NaN coefficients where the reference itself is NaN.
 RowBound row_bound(const ErrorModel& model, const Expected& expected, std::int64_t row,
                    std::int64_t head);
+
+/// The weight of a P of 1: exp(top - lse), top being what P of the row and head is relative to.
+double weight_of_one(const ErrorModel& model, const Expected& expected, std::size_t row_index);
 
 /// Bound on the error of one score of the row. Derived in error_bound.cpp.
 double score_error(const ErrorModel& model, const Expected& expected, std::int64_t row,

@@ -140,6 +140,36 @@ TEST(ErrorBound, CoversALongPlainSumOfEqualTerms) {
   EXPECT_GT(error, 8 * 0x1p-24 * std::sqrt(n) * value) << "so a sqrt(n) bound would be wrong";
 }
 
+TEST(ErrorBound, CoversF16WeightsBesideASinkThatTheMaximumStartsAt) {
+  // 100 equal keys 13 below the sink: P is 38 steps of f16's smallest, and the sink is 1.
+  constexpr double n = 100;
+  constexpr double sink = 13;
+  Expected row;
+  row.rows = row.heads = row.dim = 1;
+  row.visible = {100};
+  row.lse = {sink + std::log(n * std::exp(-sink) + 1)};
+  row.max_abs_v = {1};
+  row.max_or_sink = {sink};
+  for (auto* zero :
+       {&row.score_envelope, &row.max_abs_score, &row.max_score, &row.input_envelope}) {
+    *zero = {0};
+  }
+  Model model;
+  model.out_dtype = Dtype::f32;
+  NumericsProfile profile;
+  profile.p_dtype = Dtype::f16;
+  const auto limit = [&](double out) {
+    return row_bound(error_model(profile, model, row), row, 0, 0).of(out, out);
+  };
+  const double p = decode(Dtype::f16, encode(Dtype::f16, static_cast<float>(std::exp(-sink))));
+  const double exact = n * std::exp(-sink) / (n * std::exp(-sink) + 1);
+  const double error = std::abs(p / std::exp(-sink) - 1) * exact;
+  EXPECT_GT(error, 2 * limit(exact)) << "the sink joins finished sums: P is 1";
+  profile.maximum_starts_at_sink = true;
+  EXPECT_LT(error, limit(exact));
+  EXPECT_LT(limit(exact), 20 * error);
+}
+
 TEST(ErrorBound, CoversAKernelThatTakesKeysOneByOneInAscendingOrder) {
   // Every key raises the maximum, so every key rescales the sums: the longest chain of roundings.
   Problem p = decode_step(2000);

@@ -17,9 +17,9 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-std::array<std::vector<double>*, 6> per_head_arrays(Expected& e) {
-  return {&e.lse,       &e.score_envelope, &e.max_abs_score,
-          &e.max_score, &e.max_abs_v,      &e.input_envelope};
+std::array<std::vector<double>*, 7> per_head_arrays(Expected& e) {
+  return {&e.lse,         &e.score_envelope, &e.max_abs_score, &e.max_score,
+          &e.max_or_sink, &e.max_abs_v,      &e.input_envelope};
 }
 
 void mark_computed(const ReferenceOptions& options, Expected& e) {
@@ -58,6 +58,7 @@ ExpectedWriter::ExpectedWriter(const Attended& meaning, const TensorSource& sour
     const auto first = static_cast<std::ptrdiff_t>(e.row_index(r, 0));
     std::fill_n(e.lse.begin() + first, e.heads, -infinity);
     std::fill_n(e.max_score.begin() + first, e.heads, -infinity);
+    std::fill_n(e.max_or_sink.begin() + first, e.heads, -infinity);
   }
 }
 
@@ -84,6 +85,7 @@ void ExpectedWriter::put(std::int64_t row, std::int64_t head, const PartialAtten
   const double weight = share / denominator;  // of one unit of p
   const double descale = model_.v_descale.value_or(1);
   expected_.lse[i] = top + std::log(denominator);
+  expected_.max_or_sink[i] = top;
   put_scores(row, head, sums, token, packed);
   const std::size_t first = expected_.index(row, head, 0);
   const std::size_t dim = at(expected_.dim);

@@ -57,17 +57,19 @@ class Row {
     scores_of(q, keys);
     Sums total;
     total.out.resize(static_cast<std::size_t>(model_.v_head_dim));
-    const std::int64_t share = (keys.count + kernel_.splits - 1) / kernel_.splits;
-    for (std::int64_t first = 0; first < keys.count; first += std::max<std::int64_t>(1, share)) {
-      merge(part(keys, first, std::min(keys.count, first + share)), total);
-    }
+    const Sums nothing = total;
+    Sums sink = total;
     if (meaning_.sinks) {
-      Sums sink;
       sink.max = source_.sink(head);
       sink.sum = 1;
-      sink.out.resize(total.out.size());
-      merge(sink, total);
     }
+    const std::int64_t share = (keys.count + kernel_.splits - 1) / kernel_.splits;
+    for (std::int64_t first = 0; first < keys.count; first += std::max<std::int64_t>(1, share)) {
+      Sums sums = kernel_.start_at_sink && first == 0 ? sink : nothing;
+      add_keys(keys, first, std::min(keys.count, first + share), sums);
+      merge(sums, total);
+    }
+    if (meaning_.sinks && (!kernel_.start_at_sink || keys.count == 0)) merge(sink, total);
     write(row, head, total, output);
   }
 
@@ -98,9 +100,7 @@ class Row {
     }
   }
 
-  Sums part(const Keys& keys, std::int64_t first, std::int64_t last) {
-    Sums sums;
-    sums.out.resize(static_cast<std::size_t>(model_.v_head_dim));
+  void add_keys(const Keys& keys, std::int64_t first, std::int64_t last, Sums& sums) {
     for (std::int64_t begin = first; begin < last; begin += kernel_.tile) {
       const std::int64_t end = std::min(last, begin + kernel_.tile);
       const float largest = *std::max_element(scores_.begin() + begin, scores_.begin() + end);
@@ -112,7 +112,6 @@ class Row {
       }
       for (std::int64_t j = begin; j < end; ++j) add_key(keys, j, sums);
     }
-    return sums;
   }
 
   void add_key(const Keys& keys, std::int64_t j, Sums& sums) const {
@@ -173,6 +172,7 @@ NumericsProfile profile_of(const SimulatedKernel& kernel) {
   profile.engine = "cpu";
   profile.p_dtype = kernel.p_dtype;
   profile.denominator_sums_rounded_p = kernel.denominator_sums_rounded_p;
+  profile.maximum_starts_at_sink = kernel.start_at_sink;
   profile.q_scaled_in_input_dtype = kernel.round_scaled_q;
   profile.exp_relative_error = 2e-7 + static_cast<double>(kernel.exp_error);
   profile.kv_splits = static_cast<int>(kernel.splits);

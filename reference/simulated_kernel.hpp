@@ -14,6 +14,7 @@ struct SimulatedKernel {
   Dtype p_dtype = Dtype::bf16;
   bool denominator_sums_rounded_p = false;
   bool round_scaled_q = false;
+  bool start_at_sink = false;  ///< the running maximum of the first split begins there
   std::int64_t tile = 64;
   std::int64_t splits = 1;
   float exp_error = 0;        ///< exp results are off by up to this, alternating with the argument

@@ -16,8 +16,10 @@ PAGES = [16, 32, 64, 128]
 class TritonUnified(TorchKernel):
     package = ""      # as pip knows it
     written_for = ""  # version of it
-    # Exp is exp2 of the hardware; P meets V in V's dtype, the sum is of unrounded P.
+    # Exp is exp2 of the hardware; P meets V in V's dtype, the sum is of unrounded P, the maximum
+    # starts at the sink.
     profile = {"p_dtype": "bf16", "p_follows_q_dtype": True, "exp_relative_error": 2e-6,
+               "maximum_starts_at_sink": True,
                "kv_splits": 128, "z_limit": {"normal": 1.5, "recall": 1.6, "features": 1.5}}
 
     def halves(self):
