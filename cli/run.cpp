@@ -244,7 +244,7 @@ void add_selection(CLI::App& command, Options& options) {
   command
       .add_option("--recipe", options.recipe,
                   "Data of every case; default: drawn, each case with data that could fail")
-      ->check(CLI::IsMember({"normal", "recall", "needle", "features"}));
+      ->check(CLI::IsMember({"normal", "recall", "needle", "features", "shifted"}));
   command.add_option("--form", plan.run.form, "Force a kernel form")
       ->check(CLI::IsMember({"2d", "3d"}));
   add_whole(command, "--kv-splits", {1, 1024}, "Force a split count",

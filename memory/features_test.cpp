@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "memory/test_support.hpp"
 
@@ -112,6 +113,32 @@ TEST(Features, DominatesWithTheKeysOnTheWindowsEdge) {
     EXPECT_GE(inside, 4);
     EXPECT_GE(outside, 4);
   }
+}
+
+TEST(Shifted, MovesEveryLogitByOneLargeNumber) {
+  std::set<int> shifts;
+  for (const Dtype dtype : {Dtype::bf16, Dtype::f16, Dtype::fp8_e4m3fnuz}) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      Problem p = verify_problem({40}, 2);
+      p.model.q_dtype = p.model.kv_dtype = dtype;
+      if (seed % 2 == 0) p.model.softmax_scale = -p.model.softmax_scale;
+      const TensorSource source(p, Recipe::shifted, seed);
+      const TensorSource plain(p, Recipe::normal, seed);
+      std::vector<double> q(64), k(64), same(64);
+      source.q_row(1, 3, std::span(q));
+      source.k_row({1, 7}, 1, std::span(k));
+      const double shift = q[63] * k[63] * p.model.softmax_scale;
+      const double hundreds = std::round(shift / 100);
+      EXPECT_NEAR(shift, 100 * hundreds, 0.14 * std::fabs(shift)) << name(dtype) << ' ' << seed;
+      shifts.insert(static_cast<int>(hundreds));
+      source.k_row({1, 41}, 0, std::span(same));
+      EXPECT_EQ(same[63], k[63]);
+      plain.k_row({1, 41}, 0, std::span(k));
+      same[63] = k[63];
+      EXPECT_EQ(same, k);  // nothing else moves
+    }
+  }
+  EXPECT_EQ(shifts, (std::set<int>{-3, -2, -1, 1, 2, 3}));
 }
 
 }  // namespace

@@ -95,6 +95,16 @@ void write_signs_of_normal(const RowOut& out, Dtype dtype, std::uint64_t key, fl
   });
 }
 
+void write_element(const RowOut& out, Dtype dtype, std::int64_t at, float value) {
+  if (at < 0 || at >= out.count) return;
+  const auto write = [&](auto element) {
+    std::memcpy(out.data + static_cast<std::size_t>(at) * sizeof element, &element, sizeof element);
+  };
+  if (out.decoded) return write(static_cast<double>(value));
+  with_element(dtype,
+               [&](auto element) { write(static_cast<decltype(element)>(encode(dtype, value))); });
+}
+
 RowOut row_of_bits(std::span<std::byte> bytes, Dtype dtype, std::int64_t count, const char* what) {
   const std::int64_t expected = count * static_cast<std::int64_t>(size_bytes(dtype));
   if (static_cast<std::int64_t>(bytes.size()) != expected) {

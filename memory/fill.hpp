@@ -64,6 +64,9 @@ void write_signs(const RowOut& out, Dtype dtype, std::uint64_t key, float amplit
 /// +-amplitude with the signs that write_normal gives the row `key` in elements first .. count-1.
 void write_signs_of_normal(const RowOut& out, Dtype dtype, std::uint64_t key, float amplitude);
 
+/// `value` in element `at`, if the row has it. The value must be one of `dtype`.
+void write_element(const RowOut& out, Dtype dtype, std::int64_t at, float value);
+
 /// A destination of `count` elements. \throws std::invalid_argument naming `what` when `bytes` is
 /// not exactly that long.
 RowOut row_of_bits(std::span<std::byte> bytes, Dtype dtype, std::int64_t count, const char* what);

@@ -17,6 +17,7 @@ enum class Recipe {
   recall,
   needle,
   features,
+  shifted,  ///< normal, all logits moved by one large number
   // What well-known test suites fill their tensors with; nothing is planted.
   normal_20,   ///< q is N(0, 1) * 20
   uniform,     ///< all on (-1, 1)
@@ -48,7 +49,9 @@ struct RecipePlan {
   std::vector<float> row_amplitude;
   /// Elements of q and k from here on carry the sign pattern, those before are ordinary (needle).
   std::int64_t aligned_from = 0;
-  int q_exponent = 0;      ///< ordinary q elements are N(0, 1) * 2^q_exponent
+  int q_exponent = 0;  ///< ordinary q elements are N(0, 1) * 2^q_exponent
+  /// The last element of every row of q and k, where they are not 0 (shifted).
+  float q_shift = 0, k_shift = 0;
   double sink_centre = 0;  ///< sinks are this + N(0, 1)
   Distribution q_values = Distribution::normal;
   Distribution kv_values = Distribution::normal;

@@ -54,6 +54,7 @@ void TensorSource::write_q(std::int64_t row, std::int64_t head, const RowOut& ou
   const std::uint64_t hash = content_hash(seed_, Stream::q, *token, head);
   if (plan_.q_values != Distribution::normal) return write_values(out, dtype, hash, plan_.q_values);
   write_normal(out, dtype, hash, plan_.q_exponent);
+  if (plan_.q_shift != 0) write_element(out, dtype, problem_.model.head_dim - 1, plan_.q_shift);
   if (recipe_ == Recipe::needle) {
     const std::int64_t kv_head = head / (problem_.model.num_q_heads / problem_.model.num_kv_heads);
     write_signs(out, dtype, chain(stream_key(seed_, Stream::direction), kv_head),
@@ -82,6 +83,9 @@ void TensorSource::write_k(const ContentKey& key, std::int64_t kv_head, const Ro
   if (at >= 0) return write_planted_k(plan_.plants[static_cast<std::size_t>(at)], out);
   write_values(out, problem_.model.kv_dtype, content_hash(seed_, Stream::k, key, kv_head),
                plan_.kv_values);
+  if (plan_.k_shift == 0) return;
+  // In MLA past what is V.
+  write_element(out, problem_.model.kv_dtype, problem_.model.head_dim - 1, plan_.k_shift);
 }
 
 void TensorSource::write_v(const ContentKey& key, std::int64_t kv_head, const RowOut& out) const {

@@ -129,7 +129,8 @@ TEST(TensorSource, PadsWithOrdinaryFiniteValues) {
 }
 
 TEST(TensorSource, TakesVFromTheHeadOfTheKeyRowInMla) {
-  for (const Recipe recipe : {Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features}) {
+  for (const Recipe recipe :
+       {Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features, Recipe::shifted}) {
     const TensorSource source(mla_problem(), recipe, 1);
     Bytes k(1152);
     Bytes v(1024);
@@ -147,7 +148,7 @@ TEST(TensorSource, DecodesItsOwnBits) {
     Problem p = verify_problem({40}, 2);
     p.model.q_dtype = p.model.kv_dtype = dtype;
     const std::size_t step = size_bytes(dtype);
-    for (const Recipe recipe : {Recipe::normal, Recipe::recall, Recipe::needle}) {
+    for (const Recipe recipe : {Recipe::normal, Recipe::recall, Recipe::needle, Recipe::shifted}) {
       const TensorSource source(p, recipe, 3);
       Bytes bits(64 * step);
       std::vector<double> values(64);
@@ -185,7 +186,8 @@ TEST(TensorSource, RefusesADestinationOfAnotherLength) {
 
 TEST(TensorSource, SurvivesDegenerateModels) {
   for (const double scale : {0.0, 1e-30, 1e30}) {
-    for (const Recipe recipe : {Recipe::recall, Recipe::needle, Recipe::features}) {
+    for (const Recipe recipe :
+         {Recipe::recall, Recipe::needle, Recipe::features, Recipe::shifted}) {
       Problem p = verify_problem({3}, 2);
       p.model.softmax_scale = scale;
       p.model.head_dim = p.model.v_head_dim = 1;
@@ -202,9 +204,9 @@ TEST(TensorSource, SurvivesDegenerateModels) {
 }
 
 TEST(TensorSource, NamesItsRecipes) {
-  for (const Recipe recipe :
-       {Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features, Recipe::normal_20,
-        Recipe::uniform, Recipe::positive, Recipe::small_int, Recipe::sparse_int}) {
+  for (const Recipe recipe : {Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features,
+                              Recipe::shifted, Recipe::normal_20, Recipe::uniform, Recipe::positive,
+                              Recipe::small_int, Recipe::sparse_int}) {
     EXPECT_EQ(recipe_from_name(name(recipe)), recipe);
   }
   EXPECT_EQ(recipe_from_name("gaussian"), std::nullopt);

@@ -107,7 +107,7 @@ std::vector<KernelFault> reported_faults() {
 
       // The merge of the splits.
       {"merge_stops_at_the_first_row", Fault::merge_stops_at_the_first_row,
-       "splits that the first row of a request has no key in are not merged",
+       "splits, of 128 keys each, that the first row of a request has no key in are not merged",
        "new tokens on both sides of a split's edge", "flashinfer-ai/flashinfer#4382", many_rows},
       {"first_tile_of_splits_skipped", Fault::first_tile_of_splits_skipped,
        "every split but the first skips its first tile", "more than 64 keys",

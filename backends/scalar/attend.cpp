@@ -28,13 +28,14 @@ class GroupOfHead {
 
   void run() {
     load_queries();
-    partials_.assign(group_.rows.size() * static_cast<std::size_t>(heads_ * splits()), {});
+    const auto keys = static_cast<std::int64_t>(group_.keys.size());
+    const std::int64_t tiles = (keys + tile_keys - 1) / tile_keys;
+    splits_ = parts_of(tiles);
+    tiles_per_split_ = (tiles + splits_ - 1) / splits_;
+    partials_.assign(group_.rows.size() * static_cast<std::size_t>(heads_ * splits_), {});
     for (Partial& partial : partials_) {
       partial.acc.assign(static_cast<std::size_t>(padded(op_.v_head_dim)), 0.0F);
     }
-    const auto keys = static_cast<std::int64_t>(group_.keys.size());
-    const std::int64_t tiles = (keys + tile_keys - 1) / tile_keys;
-    tiles_per_split_ = (tiles + splits() - 1) / splits();
     for (std::int64_t t = 0; t < tiles; ++t) {
       const std::int64_t first = t * tile_keys;
       tile_.load(op_, group_, kv_head_, first, std::min(tile_keys, keys - first));
@@ -64,8 +65,12 @@ class GroupOfHead {
     return heads;
   }
   std::int64_t q_head(std::int64_t g) const { return q_heads_[static_cast<std::size_t>(g)]; }
-  /// Parts of the keys: those of the launch, except where a fault takes them from the rows.
-  std::int64_t splits() const {
+  /// Parts of the keys: those of the launch, except where a fault takes them from the rows, or has
+  /// parts of 128 keys as the kernel that it was reported of.
+  std::int64_t parts_of(std::int64_t tiles) const {
+    if (op_.fault == Fault::merge_stops_at_the_first_row) {
+      return std::max<std::int64_t>(1, (tiles + 1) / 2);
+    }
     const bool by_rows = op_.fault == Fault::splits_from_the_rows && group_.rows.size() > 2;
     return by_rows ? op_.splits + 1 : op_.splits;
   }
@@ -98,13 +103,13 @@ class GroupOfHead {
     if (row.end <= tile_.first || row.begin >= tile_.first + tile_.count) return;
     for (std::int64_t g = 0; g < heads_; ++g) {
       const std::size_t at =
-          index(r, g) * static_cast<std::size_t>(splits()) + static_cast<std::size_t>(split);
+          index(r, g) * static_cast<std::size_t>(splits_) + static_cast<std::size_t>(split);
       absorb(op_, tile_, row, query(r, g), partials_[at]);
     }
   }
 
   void store() {
-    const auto count = static_cast<std::size_t>(splits());
+    const auto count = static_cast<std::size_t>(splits_);
     const bool cut = op_.fault == Fault::merge_stops_at_the_first_row && tiles_per_split_ > 0;
     const std::size_t merged = cut ? std::min(count, parts_of_the_first_row()) : count;
     std::vector<float> out(static_cast<std::size_t>(padded(op_.v_head_dim)));
@@ -142,7 +147,7 @@ class GroupOfHead {
   const std::int64_t kv_head_;
   const std::vector<std::int64_t> q_heads_;
   const std::int64_t heads_;  ///< how many they are
-  std::int64_t tiles_per_split_ = 0;
+  std::int64_t splits_ = 1, tiles_per_split_ = 0;
   std::vector<float> q_;
   std::vector<Partial> partials_;  ///< (row, head of the group, split)
   Tile tile_;

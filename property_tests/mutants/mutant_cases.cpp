@@ -36,6 +36,36 @@ void lengthen(Request& r, std::int64_t keys, bool cross) {
   if (!cross) r.committed += missing(r.kv_len()) / step * step;
 }
 
+/// A few more, so that a block of 128 keys ends between two of the new tokens: what a kernel does
+/// once for all rows of a request is then wrong for some.
+void put_an_edge_among_the_new(Request& r, std::uint64_t turn) {
+  constexpr std::int64_t block = 128;
+  if (r.new_tokens < 2) return;
+  const auto behind =
+      1 + static_cast<std::int64_t>(turn % static_cast<std::uint64_t>(r.new_tokens - 1));
+  const std::int64_t past = (r.kv_len() - behind) % block;
+  r.committed += (block - past) % block;
+}
+
+/// Three cases of four have long requests only, the fourth one beside short ones.
+bool is_lengthened(std::uint64_t index, std::size_t request, std::size_t requests) {
+  return index % 4 != 3 || request == index / 4 % requests;
+}
+
+void lengthen_some(Problem& p, std::uint64_t index, std::int64_t keys) {
+  std::vector<Request*> live;
+  for (Request& r : p.requests) {
+    if (r.live) live.push_back(&r);
+  }
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (!is_lengthened(index, i, live.size())) continue;
+    lengthen(*live[i], keys, p.model.cross_attention);
+    if (index % 4 == 1 && !p.model.cross_attention) {
+      put_an_edge_among_the_new(*live[i], index / 4);
+    }
+  }
+}
+
 /// Pages that lie past 2^32 elements of one pool.
 void move_far(Problem& p) {
   p.pool.slots.clear();
@@ -48,6 +78,8 @@ void move_far(Problem& p) {
 }
 
 Recipe recipe_for(const Model& m, std::uint64_t index) {
+  // A cap takes all that a shift moves to one value: there the two are worth more together.
+  if (m.softcap > 0 ? index % 2 == 1 : index % 12 == 4) return Recipe::shifted;
   if (index % 3 == 1) return Recipe::normal;
   const bool features = m.window || m.softcap > 0 || m.sinks;
   if (index % 3 == 2) return features ? Recipe::features : Recipe::needle;
@@ -91,14 +123,6 @@ std::optional<Call> call_made(const Case& c) {
   return std::get<Call>(std::move(call));
 }
 
-/// Whether nothing but a window shows the mutant.
-bool is_about_windows(const Mutant& mutant) {
-  for (const char* const part : {"window", "partitions_of_the_longest", "pool_pass_reads"}) {
-    if (mutant.name.find(part) != std::string::npos) return true;
-  }
-  return false;
-}
-
 /// The case on which the mutant is to be tried, before it has its fault.
 std::optional<Case> plain_case(const Mutant& mutant, std::uint64_t index,
                                const MutantStream& stream, const Backend& backend) {
@@ -111,8 +135,6 @@ std::optional<Case> plain_case(const Mutant& mutant, std::uint64_t index,
   if (own_data) options.recipe = Recipe::normal;
   auto c = case_of_length(stream.seed, index, stream.keys, options);
   if (!c) return std::nullopt;
-  // A row of a long context is to see all of it.
-  if (stream.keys > 512 && !is_about_windows(mutant)) c->problem.model.window.reset();
   if (own_data || stream.keys > 512) c->recipe = recipe_for(c->problem.model, index);
   if (prepared && prepared->problem) prepared->problem(*c);
   if (prepared && prepared->large_pool) move_far(c->problem);
@@ -224,9 +246,9 @@ std::optional<Case> case_of_length(std::uint64_t seed, std::uint64_t index, std:
   quick.recipe = Recipe::normal;  // data are chosen for the real length
   Case c = generate(seed, index, quick);
   Problem& p = c.problem;
-  for (Request& r : p.requests) {
-    if (r.live) lengthen(r, keys, p.model.cross_attention);
-  }
+  lengthen_some(p, index, keys);
+  // Under a window a row sees little of a long context: half of the layers have none.
+  if (index / 2 % 2 == 0) p.model.window.reset();
   p.pool.slots.clear();
   p.context_len = 0;
   p.pool.num_pages = std::max(p.pool.num_pages, pages_needed(p) + 5);

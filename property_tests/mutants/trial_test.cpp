@@ -88,20 +88,57 @@ TEST(Trials, MakeTheKillingCaseSmaller) {
   EXPECT_GT(trial.shrunk_trials, 0);
 }
 
-TEST(LongCases, HaveTheirKeysInEveryLiveRequest) {
-  int made = 0;
-  for (std::uint64_t i = 0; i < 40; ++i) {
+TEST(LongCases, HaveTheirKeysInEveryLiveRequestOrInOneBesideShortOnes) {
+  int all = 0, mixed = 0;
+  for (std::uint64_t i = 0; i < 80; ++i) {
     const auto c = case_of_length(1, i, 4096, {.signature = Signature::unified, .max_requests = 3});
     if (!c) continue;
-    ++made;
     EXPECT_EQ(problem_error(c->problem), std::nullopt);
+    int longs = 0, shorts = 0;
     for (const Request& r : c->problem.requests) {
       if (!r.live) continue;
-      EXPECT_GT(r.kv_len(), 4096 - 384);
-      EXPECT_LE(r.kv_len(), 4096 + 512);
+      const bool is_long = r.kv_len() > 4096 - 384;
+      EXPECT_LE(r.kv_len(), 4096 + 640);
+      ++(is_long ? longs : shorts);
     }
+    EXPECT_GE(longs, 1) << i;
+    EXPECT_TRUE(shorts == 0 || (i % 4 == 3 && longs == 1)) << i;
+    ++(shorts == 0 ? all : mixed);
   }
-  EXPECT_GT(made, 10);
+  EXPECT_GT(all, 20);
+  EXPECT_GT(mixed, 2);
+}
+
+TEST(LongCases, PutAnEdgeOf128KeysAmongTheNewTokensAndKeepSomeWindows) {
+  int edges = 0, windows = 0, shifted = 0;
+  for (std::uint64_t i = 0; i < 80; ++i) {
+    const auto c = case_of_length(1, i, 4096, {.signature = Signature::unified, .max_requests = 3});
+    if (!c) continue;
+    windows += c->problem.model.window ? 1 : 0;
+    shifted += c->recipe == Recipe::shifted ? 1 : 0;
+    const Request& r = c->problem.requests.front();
+    const bool between = r.committed / 128 != (r.kv_len() - 1) / 128;
+    edges += i % 4 == 1 && r.new_tokens > 1 ? 1 : 0;
+    EXPECT_TRUE(i % 4 != 1 || r.new_tokens < 2 || between) << describe(c->problem);
+  }
+  EXPECT_GT(edges, 3);
+  EXPECT_GT(windows, 3);
+  EXPECT_GT(shifted, 3);
+}
+
+/// What short contexts show must show in long ones: rows of a request on both sides of a split's
+/// edge, a short request beside a long one, a window, logits that a cap takes to one value.
+TEST(LongCases, ShowWhatShortOnesShow) {
+  for (const char* const name :
+       {"merge_stops_at_the_first_row.unified", "merge_stops_at_the_first_row.extend",
+        "merge_stops_at_the_first_row.mla_decode", "context_is_total_length.decode",
+        "hip_cap_after_mask", "hip_empty_split_is_nan"}) {
+    TrialPlan plan = quick(4096);
+    plan.most_cases = 80;
+    const Trial trial = try_mutant(mutant_named(name), plan);
+    EXPECT_EQ(trial.outcome, Outcome::killed) << name;
+    EXPECT_EQ(trial.false_failures, 0) << name << ": " << trial.false_failure;
+  }
 }
 
 /// At 16k keys and below, the limit lies past every key.
