@@ -34,9 +34,9 @@ struct Hypothesis {
 
 /// Every hypothesis, the more specific before the more general: the first that fits best wins.
 std::vector<Hypothesis> all_hypotheses();
-/// Those of parametric_hypotheses.cpp, which all_hypotheses() ends with: a number of keys, a part
-/// of them, a factor.
+/// Its last parts: a number of keys, a part of them, a factor; a split.
 std::vector<Hypothesis> parametric_hypotheses();
+std::vector<Hypothesis> split_hypotheses();
 
 /// Multiplies the outputs that were computed, and what their bounds are made of.
 void apply_factor(const Hypothesis& hypothesis, const TensorSource& source, Expected& expected);
@@ -52,9 +52,19 @@ struct Failure {
   std::vector<StrayRead> stray_reads = {};   ///< of poison, where the pool noticed
 };
 
-/// One sentence: which known mistake computes this output within the hard bound, else
-/// "unexplained: ..." with how many were tried. What the call itself says, where it differs from
-/// the truth, is tried first. Cost: at most a dozen rows of the reference per hypothesis.
+/// One sentence: which known mistake computes this output within the hard bound and which one comes
+/// next, else "unexplained: ..." with how many were tried. What the call itself says, where it
+/// differs from the truth, is tried first. Cost: at most a dozen rows of the reference per
+/// hypothesis.
 std::string diagnose(const Failure& failure);
+
+/// What such a sentence names: ids of hypotheses, or one of "metadata", "unwritten_row",
+/// "wrapped_offset", "zeros_past_2_gib", "stray_read".
+struct DiagnosisNames {
+  /// The best one, then those that compute the same on the rows of the failure. Empty: nothing.
+  std::vector<std::string> first;
+  std::string second;  ///< the next one; may be empty
+};
+DiagnosisNames names_in_diagnosis(std::string_view sentence);
 
 }  // namespace attest

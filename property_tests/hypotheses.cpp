@@ -10,7 +10,17 @@ namespace {
 bool prefix_hole(const Problem& p, Attended& m) {
   return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
     const Request& r = request_of(p, row);
-    drop_positions(keys, std::max<std::int64_t>(0, r.committed - r.new_tokens), r.committed);
+    const std::int64_t hole = std::max<std::int64_t>(0, r.committed - r.new_tokens);
+    if (p.model.window && !p.model.cross_attention && r.tree_parent.empty()) {
+      // A window counts what is left, so it begins earlier by what is missing.
+      const std::int64_t position = r.committed + row.token - (r.committed - hole);
+      keys.clear();
+      add_positions(r, position - *p.model.window + 1, hole, keys);
+      add_positions(r, r.committed + std::max<std::int64_t>(0, row.token - *p.model.window + 1),
+                    r.committed + row.token + 1, keys);
+      return;
+    }
+    drop_positions(keys, hole, r.committed);
   });
 }
 
@@ -41,6 +51,25 @@ bool causal_long(const Problem& p, Attended& m) {
 bool causal_short(const Problem& p, Attended& m) {
   return see_positions(
       p, m, [](const Request&, std::int64_t, std::int64_t&, std::int64_t& last) { --last; });
+}
+
+/// Mask and window alike count from the position before the row's own.
+bool positions_one_early(const Problem& p, Attended& m) {
+  return see_positions(p, m,
+                       [&](const Request&, std::int64_t, std::int64_t& first, std::int64_t& last) {
+                         --last;
+                         if (p.model.window)
+                           first = std::max<std::int64_t>(0, last - *p.model.window);
+                       });
+}
+
+/// The last row has no later position.
+bool positions_one_late(const Problem& p, Attended& m) {
+  return see_positions(
+      p, m, [&](const Request& r, std::int64_t, std::int64_t& first, std::int64_t& last) {
+        last = std::min(last + 1, r.kv_len());
+        if (p.model.window) first = std::max<std::int64_t>(0, last - *p.model.window);
+      });
 }
 
 /// Aligned to the top left: row t sees keys 0 .. t.
@@ -88,6 +117,17 @@ bool last_page_missing(const Problem& p, Attended& m) {
   });
 }
 
+/// A token's number is added to the length after the step instead of the one before it.
+bool positions_from_the_total(const Problem& p, Attended& m) {
+  return see_positions(
+      p, m, [&](const Request& r, std::int64_t, std::int64_t& first, std::int64_t& last) {
+        if (p.model.window) {
+          first = std::max<std::int64_t>(0, last + r.new_tokens - *p.model.window);
+        }
+        last = r.kv_len();
+      });
+}
+
 /// Tree tokens see the drafts before them, as in a chain.
 bool tree_ignored(const Problem& p, Attended& m) {
   return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
@@ -95,6 +135,21 @@ bool tree_ignored(const Problem& p, Attended& m) {
     if (r.tree_parent.empty()) return;
     keys.clear();
     add_positions(r, 0, r.committed + row.token + 1, keys);
+  });
+}
+
+/// Every request's tokens are related as those of request 0.
+bool tree_of_request_0(const Problem& p, Attended& m) {
+  const std::vector<std::int64_t>& parent = p.requests.front().tree_parent;
+  return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
+    const Request& r = request_of(p, row);
+    const bool related = r.tree_parent.size() == parent.size() && !parent.empty();
+    if (row.request == 0 || !related) return;
+    keys.clear();
+    add_positions(r, 0, r.committed, keys);
+    for (std::int64_t t = row.token; t >= 0; t = parent[static_cast<std::size_t>(t)]) {
+      add_positions(r, r.committed + t, r.committed + t + 1, keys);
+    }
   });
 }
 
@@ -118,9 +173,9 @@ bool kv_head_0(const Problem&, Attended& m) {
   return true;
 }
 
-/// Positions [first, last) come from the request before, the rest is right.
-bool first_page_of_previous(const Problem& p, Attended& m) {
-  const std::int64_t page = p.pool.page_size > 1 ? p.pool.page_size : 16;
+/// The first `count` positions come from the request before, the rest is right; of `stored` ones
+/// only those that were there before the step.
+bool beginning_of_previous(const Problem& p, Attended& m, std::int64_t count, bool stored) {
   const auto& requests = p.requests;
   return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
     if (row.request == 0 || p.model.cross_attention) return;
@@ -128,13 +183,24 @@ bool first_page_of_previous(const Problem& p, Attended& m) {
     std::vector<KeyRun> edited;
     for (const KeyRun& run : keys) {
       const std::int64_t end = run.first + run.count;
-      const std::int64_t stale = std::min({end, page, other.kv_len()});
+      const std::int64_t last = stored ? request_of(p, row).committed : end;
+      const std::int64_t stale = std::min({end, count, last});  // past the other's last: nobody's
       add_positions(other, run.first, stale, edited);
       const std::int64_t rest = std::max(run.first, stale);
       edited.push_back({run.sequence, rest, end - rest});
     }
     keys = std::move(edited);
   });
+}
+
+bool first_page_of_previous(const Problem& p, Attended& m) {
+  return beginning_of_previous(p, m, p.pool.page_size, false);
+}
+bool first_slots_of_previous(const Problem& p, Attended& m) {
+  return beginning_of_previous(p, m, 16, false);
+}
+bool first_stored_slots_of_previous(const Problem& p, Attended& m) {
+  return beginning_of_previous(p, m, 16, true);
 }
 
 bool several_kv_heads(const Problem& p, Attended&) { return p.model.num_kv_heads > 1; }
@@ -181,6 +247,10 @@ constexpr std::array table = {
                all_see_all_drafts},
     Hypothesis{"causal_one_long", "every row sees one key too many", causal_long},
     Hypothesis{"causal_one_short", "every row sees one key too few", causal_short},
+    Hypothesis{"positions_one_early", "positions are one too small, in the mask and the window",
+               positions_one_early},
+    Hypothesis{"positions_one_late", "positions are one too large, in the mask and the window",
+               positions_one_late},
     Hypothesis{"causal_top_left", "the causal mask is aligned to the first key, not to the last",
                causal_top_left},
     Hypothesis{"window_one_short", "the window is one key too short", window_short},
@@ -189,16 +259,26 @@ constexpr std::array table = {
     Hypothesis{"first_key_ignored", "key 0 is ignored", first_key_ignored},
     Hypothesis{"prefix_missing", "the committed prefix is ignored", prefix_missing},
     Hypothesis{"last_page_missing", "the last page is ignored", last_page_missing},
+    Hypothesis{
+        "positions_from_the_total",
+        "positions count from the length after the step, so causality and window end too late",
+        positions_from_the_total},
     Hypothesis{"tree_ignored", "the draft tree is taken as a chain", tree_ignored},
+    Hypothesis{"tree_of_request_0", "every request has the draft tree of request 0",
+               tree_of_request_0},
     Hypothesis{"previous_requests_keys", "each request reads the keys of the one before it",
                previous_requests_keys},
     Hypothesis{"next_requests_keys", "each request reads the keys of the one after it",
                next_requests_keys},
     Hypothesis{"first_requests_keys", "every request reads the keys of request 0",
                first_requests_keys},
-    Hypothesis{"first_page_of_previous_request",
-               "the first page (16 tokens where pages are slots) is the previous request's",
+    Hypothesis{"first_page_of_previous_request", "the first page is the previous request's",
                first_page_of_previous},
+    Hypothesis{"first_slots_of_previous_request", "the first 16 slots are the previous request's",
+               first_slots_of_previous},
+    Hypothesis{"first_stored_slots_of_previous_request",
+               "the first 16 slots are the previous request's, apart from the new tokens'",
+               first_stored_slots_of_previous},
     Hypothesis{"kv_heads_shifted", "every query head reads the next kv head", several_kv_heads, 1,
                1},
     Hypothesis{"v_heads_shifted", "V is read from the next kv head, K from the right one",
@@ -226,6 +306,7 @@ constexpr std::array table = {
 std::vector<Hypothesis> all_hypotheses() {
   std::vector<Hypothesis> all(table.begin(), table.end());
   for (const Hypothesis& one : parametric_hypotheses()) all.push_back(one);
+  for (const Hypothesis& one : split_hypotheses()) all.push_back(one);
   return all;
 }
 

@@ -83,12 +83,7 @@ bool first_page_missing(const Problem& p, Attended& m) {
   if (p.pool.page_size == 1) return false;
   return without(p, m, zero, [&](const Request&) { return p.pool.page_size; });
 }
-bool last_split_missing(const Problem& p, Attended& m) { return without(p, m, half_of, end_of); }
 bool first_split_missing(const Problem& p, Attended& m) { return without(p, m, zero, half_of); }
-bool first_tile_of_the_second_split_missing(const Problem& p, Attended& m) {
-  return without(p, m, half_of, [](const Request& r) { return half_of(r) + tile; });
-}
-
 bool last_split_twice(const Problem& p, Attended& m) {
   return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
     std::vector<KeyRun> again = keys;
@@ -111,6 +106,12 @@ bool scale_by(const Problem&, Attended& m) {
 bool has_sinks(const Problem& p, Attended&) { return p.model.sinks; }
 bool has_v_descale(const Problem& p, Attended&) {
   return p.model.v_descale && *p.model.v_descale != 1;
+}
+/// q's and K's are factors on the scale; V's is one on the output.
+bool without_descales(const Problem& p, Attended& m) {
+  m.scale /= p.model.q_descale.value_or(1) * p.model.k_descale.value_or(1);
+  return p.model.v_descale.value_or(1) != 1 &&
+         p.model.q_descale.value_or(1) * p.model.k_descale.value_or(1) != 1;
 }
 bool has_other_v_descale(const Problem& p, Attended&) {
   return p.model.v_descale && p.model.v_descale != p.model.k_descale;
@@ -177,11 +178,7 @@ constexpr std::array table = {
                last_tile_missing},
     Hypothesis{"first_tile_missing", "the first tile of 64 keys is missing", first_tile_missing},
     Hypothesis{"first_page_missing", "the first page is missing", first_page_missing},
-    Hypothesis{"last_split_missing", "the second of two splits is missing", last_split_missing},
     Hypothesis{"first_split_missing", "the first of two splits is missing", first_split_missing},
-    Hypothesis{"first_tile_of_the_second_split_missing",
-               "the second of two splits skips its first tile",
-               first_tile_of_the_second_split_missing},
     Hypothesis{"last_split_twice", "the second of two splits counts twice", last_split_twice},
     Hypothesis{"scale_doubled", "the softmax scale is twice too large", scale_by<2, 1>},
     Hypothesis{"scale_halved", "the softmax scale is half of what it should be", scale_by<1, 2>},
@@ -190,6 +187,8 @@ constexpr std::array table = {
               sink_of_next_head, true),
     factor_of("sink_in_base_2", "the sinks are not brought to base 2 before exp2", has_sinks,
               sink_in_base_2, true),
+    factor_of("descales_missing", "the descales of q, K and V are missing", without_descales,
+              v_descale_missing, false),
     factor_of("v_descale_missing", "V's descale is missing", has_v_descale, v_descale_missing,
               false),
     factor_of("v_descale_is_ks", "V is descaled with K's factor", has_other_v_descale,

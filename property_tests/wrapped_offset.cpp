@@ -194,9 +194,7 @@ std::string WrappedOffsets::in_words(const Wrap& wrap) const {
 std::optional<std::string> WrappedOffsets::explain_zeros(const Output& got,
                                                          const Attended& truth) const {
   constexpr std::int64_t descriptor = (std::int64_t{1} << 31) - 2;
-  const auto past = [](const Slot& slot) {
-    return static_cast<std::uint32_t>(slot.byte) >= static_cast<std::uint32_t>(descriptor);
-  };
+  const auto past = [](const Slot& slot) { return slot.byte >= descriptor; };
   for (const Pool& pool : pools_) {
     if (std::none_of(pool.slots.begin(), pool.slots.end(), past)) return std::nullopt;
   }

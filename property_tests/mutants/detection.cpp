@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "property_tests/mutants/explained.hpp"
 #include "property_tests/report/junit.hpp"
 #include "property_tests/report/numbers.hpp"
 
@@ -119,7 +120,7 @@ std::string detection_text(const Detection& run) {
               std::to_string(score.honest_cases) + '\n';
     }
   }
-  return text;
+  return text + explained_text(run);
 }
 
 std::string detection_junit(const Detection& run) {

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "fixtures/fixture_error.hpp"
 #include "property_tests/mutants/detection.hpp"
+#include "property_tests/mutants/explained.hpp"
 
 namespace attest {
 namespace {
@@ -11,6 +13,17 @@ using Json = nlohmann::json;
 
 constexpr Outcome outcomes[] = {Outcome::killed, Outcome::survived, Outcome::equivalent,
                                 Outcome::elsewhere, Outcome::not_run};
+
+/// What names the mutant's mistake, and how the diagnosis did: read by people, not by add_recorded.
+Json naming_of(const Trial& t) {
+  const auto all = all_mutants();
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const Mutant& one) { return one.name == t.mutant; });
+  if (at == all.end()) return nullptr;
+  return {{"about", name(diagnosable(*at).subject)},
+          {"says_it", diagnosable(*at).names},
+          {"named", name(named(*at, t))}};
+}
 
 Json json_of(const Trial& t) {
   return {{"kind", "mutant"},
@@ -26,11 +39,13 @@ Json json_of(const Trial& t) {
           {"seconds", t.seconds},
           {"says", t.says},
           {"diagnosis", t.diagnosis},
+          {"hypothesis", naming_of(t)},
           {"honest_cases", t.honest_cases},
           {"false_failures", t.false_failures},
           {"false_failure", t.false_failure},
           {"shrunk_requests", t.shrunk_requests},
           {"shrunk_trials", t.shrunk_trials},
+          {"shrunk_bytes", t.shrunk_bytes},
           {"shrunk", t.shrunk}};
 }
 
@@ -60,6 +75,7 @@ Trial trial_from(const Json& j) {
   t.false_failure = j.at("false_failure");
   t.shrunk_requests = j.at("shrunk_requests");
   t.shrunk_trials = j.at("shrunk_trials");
+  t.shrunk_bytes = j.value("shrunk_bytes", std::int64_t{0});
   t.shrunk = j.at("shrunk");
   return t;
 }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "property_tests/mutants/detection.hpp"
+#include "property_tests/mutants/explained.hpp"
 #include "property_tests/mutants/markdown_cells.hpp"
 #include "property_tests/report/numbers.hpp"
 
@@ -107,21 +108,13 @@ std::int64_t median(std::vector<std::int64_t> values) {
 
 std::string by_oracle(const Detection& run) {
   std::map<std::string, std::int64_t> first, any;
-  std::vector<std::int64_t> cases, requests, trials, milliseconds;
-  std::int64_t diagnosable = 0, explained = 0;
+  std::vector<std::int64_t> cases, milliseconds;
   for (const Trial& trial : run.trials) {
     if (trial.policy != "attest" || trial.outcome != Outcome::killed) continue;
     ++first[trial.killed_by.starts_with("rule ") ? "a rule" : trial.killed_by];
     for (const std::string& oracle : trial.oracles) ++any[oracle];
     cases.push_back(trial.cases);
     milliseconds.push_back(static_cast<std::int64_t>(trial.seconds * 1000));
-    if (trial.shrunk_requests > 0) {
-      requests.push_back(trial.shrunk_requests);
-      trials.push_back(trial.shrunk_trials);
-    }
-    if (trial.diagnosis.empty()) continue;
-    ++diagnosable;
-    explained += trial.diagnosis.starts_with("unexplained") ? 0 : 1;
   }
   std::string text =
       "## What killed them\n\nThe first to say no; in brackets, how many outputs it "
@@ -132,15 +125,6 @@ std::string by_oracle(const Detection& run) {
   }
   text += "\nCases to the first kill: median " + std::to_string(median(cases)) + "; time: median " +
           std::to_string(median(milliseconds)) + " ms.";
-  if (!requests.empty()) {
-    text += " Smallest failing case: median " + std::to_string(median(requests)) +
-            " request(s) after " + std::to_string(median(trials)) + " trials, over " +
-            std::to_string(requests.size()) + " mutants.";
-  }
-  if (diagnosable > 0) {
-    text += " A known mistake explained " + std::to_string(explained) + " of " +
-            std::to_string(diagnosable) + " wrong outputs.";
-  }
   return text + "\n\n";
 }
 
@@ -197,8 +181,8 @@ std::string not_killed(const Detection& run) {
 }  // namespace
 
 std::string detection_markdown(const Detection& run) {
-  return head(run) + by_class(run) + by_oracle(run) + policy_table(run) + public_bugs(run) +
-         not_killed(run);
+  return head(run) + by_class(run) + by_oracle(run) + explained_markdown(run) + policy_table(run) +
+         public_bugs(run) + not_killed(run);
 }
 
 }  // namespace attest

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "contracts/rules.hpp"
+#include "fixtures/fixture.hpp"
 #include "property_tests/judge.hpp"
 #include "property_tests/mutants/mutant_cases.hpp"
 #include "property_tests/mutants/trial_clock.hpp"
@@ -93,6 +94,8 @@ void make_smaller(const MutantCase& made, const TrialPlan& plan, const JudgeOpti
   trial.shrunk_requests = static_cast<std::int64_t>(shrunk.best.problem.requests.size());
   trial.shrunk_trials = shrunk.trials;
   trial.shrunk = describe(shrunk.best.problem);
+  const Fixture fixture = fixture_of(shrunk.best, made.backend->name(), Verdict::mismatch, {});
+  trial.shrunk_bytes = static_cast<std::int64_t>(to_json(fixture).size());
 }
 
 void note_kill(Trial& trial, std::string by, double seconds) {

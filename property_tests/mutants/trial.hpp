@@ -40,6 +40,7 @@ struct Trial {
   std::string false_failure;         ///< the first
   std::int64_t shrunk_requests = 0;  ///< of the smallest case that still fails; 0: not shrunk
   std::int64_t shrunk_trials = 0;
+  std::int64_t shrunk_bytes = 0;  ///< of its fixture
   std::string shrunk;
 };
 

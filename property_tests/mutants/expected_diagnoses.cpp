@@ -1,0 +1,110 @@
+#include "property_tests/mutants/explained.hpp"
+
+namespace attest {
+namespace {
+
+using enum Subject;
+
+// What each fault does, in the words of hypotheses.cpp and parametric_hypotheses.cpp. Written from
+// what a fault's own row says (faults.cpp, reported_faults.cpp, planted_faults.cpp), not from what
+// the diagnosis says of it.
+constexpr Diagnosable table[] = {
+    // Offsets.
+    {"faulty-wrap-", address, "wrapped_offset"},
+    {"zeros_past_2_gib", address, "zeros_past_2_gib"},
+    {"far_keys_read_zero", address, "zeros_past_2_gib"},
+    {"descriptor_size_in_32_bits", address, "zeros_past_2_gib"},
+    {"aliases_past_4_gib", address, "wrapped_offset"},
+    {"_offset_in_", address, "wrapped_offset"},
+    {"_elements_int32", address, "wrapped_offset"},
+    {"_bytes_int32", address, "wrapped_offset"},
+    {"_bytes_uint32", address, "wrapped_offset"},
+    // What lies where no kernel may read.
+    {"reads_past_kv_len", address, "stray_read"},
+    {"reads_to_the_end_of_the_page", address, "stray_read"},
+    {"v_loaded_to_the_end_of_the_page", address, "stray_read"},
+    {"v_before_the_window_read", address, "stray_read"},
+    {"page_stride_assumed", address, "stray_read"},
+    {"pool_pass_reads_new_rows", address, ""},
+    // Pages, slots, heads, rows of the output.
+    {"faulty-stale_page", address,
+     "first_page_of_previous_request,first_slots_of_previous_request,"
+     "first_stored_slots_of_previous_request"},
+    {"v_slot_one_further", address, ""},
+    {"v_of_neighbour_head", address, "v_heads_shifted"},
+    {"kv_heads_interleaved", address, ""},
+    {"head_blocks_straddle_groups", address, ""},
+    {"packing_starts_at_head_0", address, ""},
+    {"window_tail_of_the_pool", address, ""},
+    {"int64_offsets_read_as_int32", address, ""},
+    {"output_taken_as_contiguous", address, ""},
+    {"first_row_repeated", address, ""},
+    {"probabilities_read_at_the_padded_width", address, ""},
+    {"mask_padding_visible", address, ""},
+    {"last_head_not_written", address, "unwritten_row"},
+    {"small_head_dims_not_written", address, "unwritten_row"},
+    {"rows_past_8_not_stored", address, "unwritten_row"},
+    // The call says so too.
+    {"rows_past_max_len_skipped", address, "unwritten_row,metadata"},
+    {"reduction_forgets_the_first_row", address, "unwritten_row"},
+    // Which keys a row sees, or are walked.
+    // HIP shifts the position, so a window moves along.
+    {"hip_causal_one_too_long", mask, "causal_one_long,positions_one_late"},
+    {"hip_causal_one_too_short", mask, "causal_one_short,positions_one_early"},
+    {"causal_one_too_long", mask, "causal_one_long"},
+    {"causal_one_too_short", mask, "causal_one_short"},
+    {"causal_top_left", mask, "causal_top_left"},
+    {"causal_none_among_new_tokens", mask, "no_causal_mask"},
+    {"context_is_total_length", mask, "positions_from_the_total"},
+    {"first_key_ignored", mask, "first_key_ignored"},
+    {"last_partial_tile_dropped", mask, "last_tile_missing"},
+    // As many as there are new tokens: of one token, one.
+    {"prefix_short_by_new_tokens", mask, "prefix_hole"},
+    {"window_one_too_long", mask, "window_one_long"},
+    {"window_one_too_short", mask, "window_one_short"},
+    {"window_ignored", mask, "window_off"},
+    {"window_floored_to_pages", mask, "window_in_whole_pages"},
+    {"window_prunes_one_tile_more", mask, ""},
+    {"partitions_of_the_longest", mask, "last_tile_missing"},
+    {"partitions_of_32_keys", mask, ""},
+    {"keys_past_16k_ignored", mask, ""},
+    {"bounded_by_the_maximum", mask, ""},
+    {"tree_mask_ignored", mask, "tree_ignored"},
+    {"tree_mask_of_first_request", mask, "tree_of_request_0"},
+    {"rows_end_with_the_first", mask, "rows_see_what_the_first_sees"},
+    {"merge_stops_at_the_first_row", mask,
+     "rows_end_with_the_first_ones_split,rows_end_with_the_first_ones_split_of_the_window"},
+    // As many as the launch has.
+    {"last_split_dropped", mask,
+     "last_split_missing,last_of_8_splits_missing,last_of_64_splits_missing,"
+     "last_split_of_the_window_missing,last_of_8_splits_of_the_window_missing"},
+    {"first_tile_of_splits_skipped", mask,
+     "first_tile_of_the_second_split_missing,first_tile_of_8_splits_missing,"
+     "first_tile_of_64_splits_missing,first_tile_of_the_windows_second_split_missing,"
+     "first_tile_of_8_splits_of_the_window_missing"},
+    // What the meaning of a call does not have, or has under the hypothesis's own name.
+    {"metadata:output_transposed", metadata, ""},
+    {"metadata:k_descale_missing", metadata, "metadata,k_descale_missing"},
+    // Arguments that a kernel or its wrapper passes over, as the call would.
+    {"cross_attention_takes_seq_lens", metadata, "metadata"},
+    {"window_overwrites_encoder", metadata, ""},
+    // Arithmetic.
+    {"scale_one_percent_large", arithmetic, "scale_one_percent_large"},
+    {"faulty-softcap_missing", arithmetic, "softcap_missing"},
+    {"logit_cap_ignored", arithmetic, "softcap_missing"},
+    {"sink_missing_", arithmetic, "sink_missing"},
+    {"faulty-sink_missing", arithmetic, "sink_missing"},
+    {"hip_sink_missing", arithmetic, "sink_missing"},
+    {"sink_in_every_split", arithmetic, "sink_twice"},
+    {"sink_in_base_2", arithmetic, "sink_in_base_2"},
+    {"sink_of_next_head", arithmetic, "sink_of_next_head"},
+    {"descale_of_v_is_ks", arithmetic, "v_descale_is_ks"},
+    {"descale_of_v_missing", arithmetic, "v_descale_missing"},
+    {"faulty-descales_missing", arithmetic, "descales_missing"},
+};
+
+}  // namespace
+
+std::span<const Diagnosable> expected_diagnoses() { return table; }
+
+}  // namespace attest
