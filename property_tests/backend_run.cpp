@@ -6,6 +6,7 @@
 
 #include "contracts/resource_error.hpp"
 #include "property_tests/case_stream.hpp"
+#include "property_tests/known_failures.hpp"
 #include "property_tests/report/numbers.hpp"
 #include "property_tests/run_devices.hpp"
 #include "property_tests/save_failure.hpp"
@@ -123,7 +124,9 @@ void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
                     .problem = in_words(c),
                     .features = made.features,
                     .judgement = judge(c, backend_, options)};
-  if (!is_failure(result.judgement.verdict)) return deliver(result);
+  const KnownFailure* const known = plan_.known != nullptr ? plan_.known->meet(result) : nullptr;
+  if (known != nullptr) result.known = known->name;
+  if (known != nullptr || !is_failure(result.judgement.verdict)) return deliver(result);
   if (!take_failure()) return;
   try {
     look_closer(result, c, options);

@@ -40,6 +40,8 @@ enum class Profile {
 std::string_view name(Profile profile);
 std::optional<Profile> profile_from_name(std::string_view text);
 
+class KnownFailures;  // known_failures.hpp
+
 /// What to run.
 struct RunPlan {
   std::vector<const Backend*> backends;
@@ -71,6 +73,7 @@ struct RunPlan {
   std::chrono::milliseconds shrink_budget{10'000};  ///< per failure; 0 = do not shrink
   int max_trials = 200;                             ///< of one shrink
   std::filesystem::path out = "fixtures/found";
+  KnownFailures* known = nullptr;  ///< what it has is told in a line and fails nothing; may be null
   std::string program = "attest";  ///< of repro lines
   int jobs = 0;  ///< cases at a time; 0 = one per core, one for backends that run isolated
   /// Set from a signal handler to end the run; may be null.

@@ -22,7 +22,7 @@ std::string failures_text(const BackendTally& tally) {
 }  // namespace
 
 void RunScreen::begins(const Backend& backend, std::int64_t cases) {
-  blocks_ = 0;
+  blocks_ = known_lines_ = 0;
   lines_.clear();
   progress_.begin(std::string(backend.name()), cases);
 }
@@ -38,7 +38,12 @@ void RunScreen::launches(const std::string& repro) {
 
 void RunScreen::judged(const CaseResult& result, const BackendTally& so_far) {
   const Verdict verdict = result.judgement.verdict;
-  if (is_failure(verdict)) {
+  if (!result.known.empty()) {
+    if (++known_lines_ <= max_lines) {
+      print("known     " + printable(result.known) + ": " + result.name + ", " +
+            printable(failure_kind(result.judgement)) + "\n");
+    }
+  } else if (is_failure(verdict)) {
     if (++blocks_ <= in_full_) print("\n" + failure_text(result, results_) + "\n");
   } else if (verdict != Verdict::pass && ++lines_[verdict] <= max_lines) {
     print(result_line(result, results_));

@@ -33,7 +33,7 @@ class RunScreen : public RunObserver {
   Progress progress_;
   std::int64_t in_full_;
   bool show_launches_;
-  std::int64_t blocks_ = 0;
+  std::int64_t blocks_ = 0, known_lines_ = 0;
   std::map<Verdict, std::int64_t> lines_;
 };
 

@@ -75,7 +75,8 @@ std::string by_class(const Detection& run) {
   }
   std::string text =
       "## Killed, by class and context length\n\nLive requests have about as many keys as "
-      "the column says (512: up to as many). Killed of those that can be.\n\n";
+      "the column says (512: up to as many); of the later cases of a stream every fourth has one "
+      "such request beside short ones.\nKilled of those that can be.\n\n";
   std::vector<std::string> header = {"class"};
   for (const std::int64_t keys : contexts) header.push_back(keys_in_words(keys));
   text += row(header) + rule_line(header.size());

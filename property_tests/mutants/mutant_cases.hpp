@@ -43,9 +43,9 @@ struct MutantCase {
 std::optional<MutantCase> case_of(const Mutant& mutant, std::uint64_t index,
                                   const MutantStream& stream);
 
-/// A case whose live requests have about `keys` keys, edges of pages and tiles kept; in every
-/// fourth only one of them, beside requests as generated. Every other pair of indices keeps its
-/// window. Nothing where that is not legal or too dear. Up to 512 keys: as generated.
+/// A case whose live requests have about `keys` keys, edges of pages and tiles kept; from index 24
+/// on in every fourth only one of them, beside requests as generated. Every other pair of indices
+/// keeps its window. Nothing where that is not legal or too dear. Up to 512 keys: as generated.
 std::optional<Case> case_of_length(std::uint64_t seed, std::uint64_t index, std::int64_t keys,
                                    const GeneratorOptions& options);
 

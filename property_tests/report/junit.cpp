@@ -51,6 +51,7 @@ std::string escaped(char c) {
 enum class Outcome { passed, failure, error, skipped };
 
 Outcome outcome_of(const CaseResult& result) {
+  if (!result.known.empty()) return Outcome::skipped;
   if (result.expected) return result.unexpected.empty() ? Outcome::passed : Outcome::failure;
   switch (result.judgement.verdict) {
     case Verdict::pass:
@@ -73,8 +74,9 @@ std::string body_of(const CaseResult& result, Outcome outcome) {
   const Judgement& judgement = result.judgement;
   const std::string& why = result.unexpected.empty() ? judgement.reason : result.unexpected;
   if (outcome == Outcome::skipped) {
+    const std::string known = result.known.empty() ? "" : "known failure " + result.known + ", ";
     return "      <skipped" +
-           attribute("message", std::string(name(judgement.verdict)) + ": " + why) + "/>\n";
+           attribute("message", known + std::string(name(judgement.verdict)) + ": " + why) + "/>\n";
   }
   const char* tag = outcome == Outcome::error ? "error" : "failure";
   return std::string("      <") + tag + attribute("type", name(judgement.verdict)) +

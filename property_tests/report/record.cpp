@@ -63,6 +63,7 @@ Json tally_object(const BackendTally& tally) {
                {"cases", tally.cases()}};
   for (const Verdict verdict : all_verdicts)
     json[std::string(name(verdict))] = tally.count(verdict);
+  json["known"] = tally.known;
   json["seconds"] = number(tally.seconds);
   json["worst_error_over_bound"] = number(tally.worst_over_bound);
   json["worst_z"] = number(tally.worst_z);
@@ -126,6 +127,7 @@ std::string case_json(const CaseResult& result) {
   for (const Finding& finding : judgement.findings) {
     json["findings"].push_back(finding_object(finding));
   }
+  if (!result.known.empty()) json["known"] = result.known;
   if (result.expected) {
     json["expected"] = name(*result.expected);
     json["unexpected"] = result.unexpected;

@@ -26,6 +26,7 @@ struct CaseResult {
   std::string story;       ///< of a replay: the fixture's
   std::string unexpected;  ///< why it is not what was expected; empty = it is
   std::string fixture;     ///< file that replays it; empty = none
+  std::string known;       ///< entry of the list of known failures that says so; empty = none
   std::string shrunk;      ///< "36 trials, 7 steps: decode 1 req 1:1 ..."; empty = not shrunk
 };
 

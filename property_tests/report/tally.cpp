@@ -21,8 +21,13 @@ bool is_worse(double value, double worst) {
 
 void BackendTally::add(const CaseResult& result) {
   const Judgement& judgement = result.judgement;
-  ++verdicts[static_cast<std::size_t>(judgement.verdict)];
   if (!judgement.engine.empty()) engine = judgement.engine;
+  if (!result.known.empty()) {
+    ++known;
+    for (const std::string& feature : result.features) ++features[feature];
+    return;
+  }
+  ++verdicts[static_cast<std::size_t>(judgement.verdict)];
   if (is_worse(judgement.worst_over_bound, worst_over_bound)) {
     worst_over_bound = judgement.worst_over_bound;
     worst_case = result.name;
@@ -39,8 +44,7 @@ void BackendTally::judges_nothing(Verdict verdict, std::string why) {
 }
 
 std::int64_t BackendTally::cases() const {
-  return std::accumulate(verdicts.begin(), verdicts.end(), std::int64_t{0}) -
-         (without_a_case ? 1 : 0);
+  return std::accumulate(verdicts.begin(), verdicts.end(), known) - (without_a_case ? 1 : 0);
 }
 
 std::int64_t BackendTally::failed() const {
@@ -70,6 +74,9 @@ std::string tally_table(std::span<const BackendTally> tallies, const Console& co
   for (const Verdict verdict : all_verdicts) {
     if (shown(verdict)) columns.push_back({std::string(name(verdict)), right});
   }
+  const bool any_known = std::any_of(tallies.begin(), tallies.end(),
+                                     [](const BackendTally& tally) { return tally.known > 0; });
+  if (any_known) columns.push_back({"known", right});
   for (const char* title : {"time", "cases/s", "error/bound", "z/limit"})
     columns.push_back({title, right});
   TextTable table(columns);
@@ -82,6 +89,7 @@ std::string tally_table(std::span<const BackendTally> tallies, const Console& co
       const std::string number = std::to_string(tally.count(verdict));
       row.push_back(tally.count(verdict) > 0 ? console.as(verdict, number) : number);
     }
+    if (any_known) row.push_back(std::to_string(tally.known));
     const bool ran = tally.cases() > 0;
     const auto cases = static_cast<double>(tally.cases());
     row.push_back(ran ? duration(tally.seconds) : "-");

@@ -25,7 +25,8 @@ struct BackendTally {
   std::int64_t planned = 0;
   bool without_a_case = false;  ///< the backend could not run at all: its one verdict is no case's
   std::array<std::int64_t, all_verdicts.size()> verdicts{};
-  double seconds = 0;  ///< wall time of this backend's part
+  std::int64_t known = 0;  ///< failures that a list of known ones has; they count as no verdict
+  double seconds = 0;      ///< wall time of this backend's part
   double worst_over_bound = 0;
   double worst_z = 0;
   std::string worst_case;  ///< name of the case with the largest error / bound
