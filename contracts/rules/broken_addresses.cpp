@@ -41,13 +41,9 @@ void break_table(BrokenCalls& calls) {
   calls.unified("block_table.names_the_requests_pages",
                 "a request reads its first page from the row before", uneven_verify(),
                 [](UnifiedCall& c) { c.block_table.values[4] = c.block_table.values[0]; });
-  Problem together = sample_problem(Mode::decode, {{20, 1}});
-  together.pool.slots = {{{0, 21}}};
-  Problem scattered = together;
-  scattered.pool.slots = {{{0, 18}, {40, 3}}};
   calls.unsaid("block_table.keeps_pages_together",
-               "the last slots were handed out singly, a table names whole pages", scattered,
-               together);
+               "the last slots were handed out singly, a table names whole pages",
+               slots_scattered(), slots_together());
   calls.unified("block_table.gives_each_request_its_own_new_slots",
                 "both requests store their new token in one slot",
                 sample_problem(Mode::decode, {{20, 1}, {36, 1}}),

@@ -80,6 +80,17 @@ void break_paged(BrokenCalls& calls);
 void break_legacy(BrokenCalls& calls);
 void break_vllm(BrokenCalls& calls);
 
+/// A step whose new slots lie on one page, and the same with the last of them handed out singly.
+inline Problem slots_together() {
+  Problem p = sample_problem(Mode::decode, {{20, 1}});
+  p.pool.slots = {{{0, 21}}};
+  return p;
+}
+inline Problem slots_scattered() {
+  Problem p = slots_together();
+  p.pool.slots = {{{0, 18}, {40, 3}}};
+  return p;
+}
 /// Two requests that verify three and two drafts, the second shorter than a page.
 inline Problem uneven_verify() { return sample_problem(Mode::target_verify, {{35, 3}, {9, 2}}); }
 inline Problem mla_verify() { return sample_mla_problem(Mode::target_verify, {{18, 2}, {5, 2}}); }

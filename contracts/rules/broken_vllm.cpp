@@ -98,13 +98,9 @@ void break_table_of_vllm(BrokenCalls& calls) {
              "the table of the first request was never filled", uneven_verify(), [](Vllm& c) {
                for (std::size_t j = 0; j < 3; ++j) c.block_table.values[j] = 0;
              });
-  Problem together = sample_problem(Mode::decode, {{20, 1}});
-  together.pool.slots = {{{0, 21}}};
-  Problem scattered = together;
-  scattered.pool.slots = {{{0, 18}, {40, 3}}};
   calls.unsaid("block_table.keeps_pages_together",
-               "the last slots were handed out singly, a table names whole pages", scattered,
-               together, nullptr, Signature::vllm_cpu);
+               "the last slots were handed out singly, a table names whole pages",
+               slots_scattered(), slots_together(), nullptr, Signature::vllm_cpu);
   calls.vllm("block_table.gives_each_request_its_own_new_slots", "two requests draft into one page",
              sample_problem(Mode::target_verify, {{4, 2}, {4, 2}}),
              [](Vllm& c) { c.block_table.values[1] = c.block_table.values[0]; });

@@ -8,12 +8,6 @@
 namespace attest {
 namespace {
 
-std::string strides_text(const TensorMeta& tensor) {
-  TensorMeta as_shape;
-  as_shape.shape = tensor.strides;
-  return shape_text(as_shape);
-}
-
 std::string place_text(const std::string& storage, std::int64_t element) {
   return "element " + std::to_string(element) + " of storage " + storage;
 }

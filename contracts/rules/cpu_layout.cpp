@@ -8,12 +8,6 @@
 namespace attest {
 namespace {
 
-std::string strides_text(const TensorMeta& t) {
-  TensorMeta strides;
-  strides.shape = t.strides;
-  return "strides " + shape_text(strides);
-}
-
 void output_is_dense(Severity severity, std::string_view name, const TensorMeta& t,
                      Report& report) {
   const std::vector<std::int64_t> dense = contiguous(t.dtype, t.shape).strides;
@@ -21,7 +15,8 @@ void output_is_dense(Severity severity, std::string_view name, const TensorMeta&
     if (t.shape[d] == 1 || t.strides[d] == dense[d]) continue;
     TensorMeta wanted = t;
     wanted.strides = dense;
-    report.add(severity, std::string(name), strides_text(t), strides_text(wanted));
+    report.add(severity, std::string(name), "strides " + strides_text(t),
+               "strides " + strides_text(wanted));
     return;
   }
 }
@@ -40,7 +35,7 @@ void vllm_output(const VllmCpuCall& c, const Truth&, Report& report) {
 
 void last_dim_is_dense(std::string_view name, const TensorMeta& t, Report& report) {
   if (t.size(2) <= 1 || t.stride(2) == 1) return;
-  report.add(std::string(name), strides_text(t), "a last stride of 1");
+  report.add(std::string(name), "strides " + strides_text(t), "a last stride of 1");
 }
 
 void extend_last_dims(const ExtendCall& c, const Truth&, Report& report) {

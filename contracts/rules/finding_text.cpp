@@ -1,14 +1,24 @@
 #include "contracts/rules/finding_text.hpp"
 
-namespace attest {
+#include <cstdint>
+#include <vector>
 
-std::string shape_text(const TensorMeta& tensor) {
+namespace attest {
+namespace {
+
+std::string list_text(const std::vector<std::int64_t>& numbers) {
   std::string text = "(";
-  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-    text += (d ? ", " : "") + std::to_string(tensor.shape[d]);
+  for (std::size_t d = 0; d < numbers.size(); ++d) {
+    text += (d ? ", " : "") + std::to_string(numbers[d]);
   }
   return text + ")";
 }
+
+}  // namespace
+
+std::string shape_text(const TensorMeta& tensor) { return list_text(tensor.shape); }
+
+std::string strides_text(const TensorMeta& tensor) { return list_text(tensor.strides); }
 
 bool recorded(const IntArray& array, std::string_view name, Report& report) {
   if (!array.recorded) report.not_recorded(name);

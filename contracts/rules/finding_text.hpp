@@ -11,6 +11,7 @@ namespace attest {
 
 /// "(8, 16, 128)"
 std::string shape_text(const TensorMeta& tensor);
+std::string strides_text(const TensorMeta& tensor);
 
 /// "seq_lens[2]"
 template <std::integral Index>

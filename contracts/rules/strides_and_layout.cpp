@@ -8,12 +8,6 @@
 namespace attest {
 namespace {
 
-std::string strides_text(const TensorMeta& tensor) {
-  TensorMeta as_shape;
-  as_shape.shape = tensor.strides;
-  return shape_text(as_shape);
-}
-
 /// Calls f(name, tensor, head size) for the tensors whose last dimension is a head.
 template <class F>
 void each_tensor(const UnifiedCall& c, const Model& m, F f) {

@@ -11,12 +11,6 @@ namespace {
 
 using enum TensorRole;
 
-std::string strides_text(const TensorMeta& tensor) {
-  TensorMeta as_shape;
-  as_shape.shape = tensor.strides;
-  return shape_text(as_shape);
-}
-
 template <class CallType>
 void lies_inside_its_storage(const CallType& call, const Truth&, Report& report) {
   for (const NamedTensor& t : tensors_of(call)) {
