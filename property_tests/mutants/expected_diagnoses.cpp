@@ -6,8 +6,9 @@ namespace {
 using enum Subject;
 
 // What each fault does, in the words of hypotheses.cpp and its neighbours. Written from what a
-// fault's own row says (faults.cpp, reported_faults.cpp, planted_faults.cpp); some rows were changed
-// after the diagnosis of them was seen, so the share of right names is a fit (docs/judge.md).
+// fault's own row says (faults.cpp, reported_faults.cpp, planted_faults.cpp); some rows were
+// changed after the diagnosis of them was seen, so the share of right names is a fit
+// (docs/judge.md).
 constexpr Diagnosable table[] = {
     // Offsets.
     {"faulty-wrap-", address, "wrapped_offset"},
