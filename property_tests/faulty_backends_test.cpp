@@ -37,6 +37,8 @@ constexpr std::pair<std::string_view, const char*> elsewhere[] = {
      "cells before a window name the request's own pages: attest mutants has others"},
     {"table_read_to_the_tiles_end.",
      "tables of right calls end on a tile: attest mutants cuts one"},
+    {"merge_stops_at_the_first_row.mla_decode",
+     "hardly ever does an edge of 128 keys lie among an MLA step's tokens: attest mutants has it"},
     {"keys_past_16k_ignored.", "no case is as long: attest mutants has longer ones"},
     {"sum_of_rounded_p.", "within every bound: the one that must not be caught"},
     {"splits_from_max_seqlen_k.", "within the bound: a relation tells it"},
