@@ -22,7 +22,9 @@
 //    exp and the roundings of lse.
 // 3. P is rounded: rho <= p relative, or p_tiny absolutely below the normal range. Sum over keys of
 //    the latter: n p_tiny max|v| / L, L = sum_j exp(s_j - top) = exp(lse - top), where top is what
-//    P is relative to: max s, or the sink if it is larger and the maximum starts there.
+//    P is relative to: max s, or the sink if it is larger and the maximum starts there. Where it
+//    joins later, exp(max s - sink) is a factor of all keys, and runs out of f32 likewise:
+//    n 2^-126 max|v| exp(max(max s, sink) - lse).
 // 4. Sums of n terms. Every term takes part in at most `chain` additions and in rescales between
 //    tiles: c = u (17/16 chain + 16). The worst case is meant: a plain loop over equal terms does
 //    err systematically (n u / 6 for 0.1 added a million times), so no sqrt(n) is claimed.
@@ -81,9 +83,10 @@ double score_size(const Expected& expected, std::size_t i) {
 
 }  // namespace
 
-double weight_of_one(const ErrorModel& model, const Expected& expected, std::size_t i) {
-  const double top = model.sink_first ? expected.max_or_sink[i] : expected.max_score[i];
-  return std::exp(top - expected.lse[i]);
+double tiny_weight(const ErrorModel& model, const Expected& expected, std::size_t i) {
+  const double top = std::exp(expected.max_or_sink[i] - expected.lse[i]);
+  const double of_p = model.sink_first ? top : std::exp(expected.max_score[i] - expected.lse[i]);
+  return model.p_tiny * of_p + 0x1p-126 * top;
 }
 
 ErrorModel error_model(const NumericsProfile& profile, const Model& model,
@@ -145,7 +148,7 @@ RowBound row_bound(const ErrorModel& model, const Expected& expected, std::int64
   const double c = u * (addition_chain(model, keys) * 17 / 16 + 16);
   const double sums = c + (model.rounded_denominator ? model.p : 0);
   const double growth = eta + sums < 0.9 ? 1 / (1 - eta - sums) : 1e30;  // then the ceiling holds
-  const double tiny = static_cast<double>(keys) * model.p_tiny * weight_of_one(model, expected, i);
+  const double tiny = static_cast<double>(keys) * tiny_weight(model, expected, i);
   bound.weights = (eta + model.p + c) * growth;
   bound.common = (eta + sums) * growth + 8 * u;
   bound.floor = (tiny * expected.max_abs_v[i] + model.v_flush) * growth;

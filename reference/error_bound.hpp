@@ -53,8 +53,9 @@ struct RowBound {
 RowBound row_bound(const ErrorModel& model, const Expected& expected, std::int64_t row,
                    std::int64_t head);
 
-/// The weight of a P of 1: exp(top - lse), top being what P of the row and head is relative to.
-double weight_of_one(const ErrorModel& model, const Expected& expected, std::size_t row_index);
+/// The absolute error of one key's weight where P, or the factor that joins a sink to the sums of
+/// finished keys, is below the normal range. Derived in error_bound.cpp, step 3.
+double tiny_weight(const ErrorModel& model, const Expected& expected, std::size_t row_index);
 
 /// Bound on the error of one score of the row. Derived in error_bound.cpp.
 double score_error(const ErrorModel& model, const Expected& expected, std::int64_t row,

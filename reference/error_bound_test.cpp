@@ -126,7 +126,7 @@ TEST(ErrorBound, CoversALongPlainSumOfEqualTerms) {
   uniform.lse = {std::log(n)};
   uniform.max_abs_v = {value};
   for (auto* zero : {&uniform.score_envelope, &uniform.max_abs_score, &uniform.max_score,
-                     &uniform.input_envelope}) {
+                     &uniform.max_or_sink, &uniform.input_envelope}) {
     *zero = {0};
   }
   Model model;
@@ -168,6 +168,19 @@ TEST(ErrorBound, CoversF16WeightsBesideASinkThatTheMaximumStartsAt) {
   profile.maximum_starts_at_sink = true;
   EXPECT_LT(error, limit(exact));
   EXPECT_LT(limit(exact), 20 * error);
+}
+
+TEST(ErrorBound, CoversAFactorOfTheSinkThatFloatCannotHold) {
+  // exp(-93) is subnormal in f32: a kernel may as well return 0.
+  Problem p = decode_step(1);
+  p.model.sinks = true;
+  p.model.q_dtype = p.model.kv_dtype = p.model.out_dtype = Dtype::f32;
+  Bounded b(p);
+  b.expected.max_or_sink[0] = b.expected.max_score[0] + 93;
+  b.expected.lse[0] = b.expected.max_or_sink[0];
+  const double exact = std::exp(-93) * b.expected.max_abs_v[0];
+  EXPECT_GT(row_bound(error_model({}, p.model, b.expected), b.expected, 0, 0).of(exact, exact),
+            exact);
 }
 
 TEST(ErrorBound, CoversAKernelThatTakesKeysOneByOneInAscendingOrder) {

@@ -67,7 +67,7 @@ RowNoise row_noise(const ErrorModel& model, const Expected& expected, std::int64
   const double u = model.accumulate;
   const double chain = addition_chain(model, keys);
   const double largest = std::exp(expected.max_score[i] - expected.lse[i]);
-  const double tiny = model.p_tiny * weight_of_one(model, expected, i) * expected.max_abs_v[i];
+  const double tiny = tiny_weight(model, expected, i) * expected.max_abs_v[i];
   RowNoise noise{};
   noise.keys = static_cast<double>(keys);
   noise.w2 = expected.w2[i];
