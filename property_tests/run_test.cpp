@@ -155,6 +155,21 @@ TEST_F(Run, GoesOnWithinItsBudgetThoughItHasThousandsOfMillionsOfCases) {
   EXPECT_NE(summary.tallies[0].note.find("out of time"), std::string::npos);
 }
 
+/// `attest run --profile large-kv` takes every backend: one without cells is told so.
+TEST_F(Run, LeavesOutBackendsThatALargeKvRunHasNoCellsOf) {
+  for (const char* const name :
+       {"scalar.batch_prefill", "scalar.paged_ragged", "scalar.legacy_extend", "scalar.vllm_cpu"}) {
+    RunPlan plan;
+    plan.profile = Profile::large_kv;
+    plan.backends = select_backends(name);
+    ASSERT_EQ(plan.backends.size(), 1U) << name;
+    const RunSummary summary = run_cases(plan, {});
+    EXPECT_EQ(summary.error, nullptr) << name;
+    EXPECT_NE(summary.tallies[0].note.find("no case"), std::string::npos)
+        << name << ": " << summary.tallies[0].note;
+  }
+}
+
 std::ptrdiff_t threads_of_this_process() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
 }
