@@ -51,9 +51,13 @@ TEST_F(KnownCli, AFoundFailureAloneIsAFailure) {
     fixture["expect"] = {{"faulty", {{"enforced", "rejected"}, {"reported", "mismatch"}}}};
     std::ofstream(file.path()) << fixture;
   }
-  const Finished run = attest_cli(arguments({"--backend", "scalar.unified@cpu", "--cases", "3"}));
+  const fs::path junit = folder / "junit.xml";
+  const Finished run = attest_cli(
+      arguments({"--backend", "scalar.unified@cpu", "--cases", "3", "--junit", junit.string()}));
   EXPECT_EQ(run.code, 2) << run.out << run.err;
   EXPECT_TRUE(has(run.out, "found     still fails by seqused_k.")) << run.out;
+  EXPECT_TRUE(has(run.out, "still failing, beside the table's cases: ")) << run.out;
+  EXPECT_FALSE(has(text_of(junit), "failures=\"0\"")) << text_of(junit);
 }
 
 TEST_F(KnownCli, AKnownFailureIsToldAndFailsNothing) {

@@ -14,6 +14,7 @@
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/run_command.hpp"
+#include "contracts/printable.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
 #include "property_tests/case_stream.hpp"
@@ -24,6 +25,7 @@
 #include "property_tests/metadata_faults.hpp"
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/explain.hpp"
+#include "property_tests/report/numbers.hpp"
 #include "property_tests/required_engines.hpp"
 #include "property_tests/run_devices.hpp"
 #include "property_tests/run_screen.hpp"
@@ -104,7 +106,7 @@ bool lacks(const std::vector<std::string>& sentences, const Console& err) {
 int caught_code(const RunSummary& summary, const Console& out) {
   int code = 0;
   for (const BackendTally& tally : summary.tallies) {
-    if (tally.failed() > 0) continue;
+    if (tally.failed() + tally.known > 0) continue;
     out.print("not caught: " + tally.backend + "\n");
     code = exit_expectation;
   }
@@ -133,7 +135,8 @@ void write_junit(const RunCommand& options, JunitCollector& collector, const Run
 }
 
 /// What earlier runs saved, before anything new. \returns the tally of those that still fail.
-BackendTally replay_found(const RunCommand& options, RecordFile* record, const Console& out) {
+BackendTally replay_found(const RunCommand& options, RecordFile* record, JunitCollector* junit,
+                          const Console& out) {
   BackendTally tally;
   const bool asked = options.found == "replay" && !options.one_case && !options.expect_caught &&
                      options.plan.shard.index == 1;
@@ -144,6 +147,7 @@ BackendTally replay_found(const RunCommand& options, RecordFile* record, const C
     if (known != nullptr) found.result.known = known->name;
     out.print(in_words(found));
     if (record != nullptr) record->line(case_json(found.result));
+    if (junit != nullptr) junit->report.add(found.result);
     if (found.still_fails) tally.add(found.result);
   });
   return tally;
@@ -194,13 +198,19 @@ Ending run(RunCommand& options) {
   if (options.plan.profile == Profile::large_kv) observers.push_back(&lattice);
 
   out.print(opening(options));
-  const BackendTally found = replay_found(options, record ? &*record : nullptr, out);
+  const BackendTally found = replay_found(options, record ? &*record : nullptr,
+                                          options.junit.empty() ? nullptr : &junit, out);
   const RunSummary summary = run_cases(options.plan, observers);
   out.print(run_summary_text(summary, out) + lattice.text());
   for (const Backend* backend : options.plan.backends) {
     if (const std::string text = left_out(options.plan, *backend); !text.empty()) {
       out.print(text + "\n");
     }
+  }
+  if (found.failed() > 0) {
+    out.print("found     still failing, beside the table's cases: " +
+              counted(found.failed(), "saved failure") + " of " +
+              printable(options.plan.out.string()) + "\n");
   }
   int code = code_of(options, summary, found, out);
   if (lacks(engines_not_run(required_engines(), summary.tallies), err) && code == 0) {

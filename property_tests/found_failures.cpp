@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "contracts/printable.hpp"
 #include "fixtures/fixture.hpp"
 #include "fixtures/fixture_error.hpp"
 #include "property_tests/generators.hpp"
@@ -77,12 +78,17 @@ void judge_found_failures(const RunPlan& plan, const std::function<void(const Fo
 
 std::string in_words(const FoundAgain& found) {
   const Judgement& judgement = found.result.judgement;
-  const std::string file = found.file.string();
-  if (!found.still_fails) {
-    return "found     no longer fails (" + std::string(name(judgement.verdict)) + "): " + file +
-           ", which can be deleted\n";
+  const std::string file = printable(found.file.string());
+  if (judgement.verdict == Verdict::pass) {
+    return "found     no longer fails: " + file + ", which can be deleted\n";
   }
-  return "found     still fails by " + failure_kind(judgement) + ": " + file + ": " +
+  if (!found.still_fails) {
+    return "found     not judged (" + std::string(name(judgement.verdict)) +
+           (judgement.reason.empty() ? "" : ": " + judgement.reason) + "): " + file + "\n";
+  }
+  const std::string known =
+      found.result.known.empty() ? "" : "known (" + printable(found.result.known) + "), ";
+  return "found     " + known + "still fails by " + failure_kind(judgement) + ": " + file + ": " +
          found.result.problem + "\n";
 }
 

@@ -16,6 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 std::string entry(std::string_view more, std::string_view name = "n") {
@@ -160,7 +161,14 @@ TEST_F(FoundFailures, SayWhatNoLongerFails) {
                        [&](const FoundAgain& one) { found.push_back(one); });
   ASSERT_FALSE(found.empty());
   EXPECT_FALSE(found[0].still_fails);
-  EXPECT_THAT(in_words(found[0]), HasSubstr("no longer fails (pass)"));
+  EXPECT_THAT(in_words(found[0]), HasSubstr("no longer fails: " + folder.string()));
+  // Only what passed is fixed: a case that was not judged, or could not have failed, is kept.
+  for (const Verdict verdict : {Verdict::unsupported, Verdict::untrusted, Verdict::unavailable}) {
+    found[0].result.judgement.verdict = verdict;
+    found[0].result.judgement.reason = "page 1";
+    EXPECT_THAT(in_words(found[0]), HasSubstr(std::string(name(verdict)) + ": page 1"));
+    EXPECT_THAT(in_words(found[0]), Not(HasSubstr("can be deleted")));
+  }
 }
 
 TEST_F(FoundFailures, OfAFolderThatIsNotThereAreNone) {

@@ -59,7 +59,9 @@ int exit_code(std::span<const BackendTally> tallies) {
       if (tally.count(verdict) > 0) seen.push_back(verdict);
     }
   }
-  return exit_code(std::span<const Verdict>(seen));
+  const bool known = std::any_of(tallies.begin(), tallies.end(),
+                                 [](const BackendTally& tally) { return tally.known > 0; });
+  return seen.empty() && known ? 0 : exit_code(std::span<const Verdict>(seen));
 }
 
 std::string tally_table(std::span<const BackendTally> tallies, const Console& console) {
