@@ -45,13 +45,8 @@ std::vector<AddressInterval> through_table(const TableCall& c) {
 void walk_cells(const IntArray& tokens, std::int64_t row, const Indices& columns, Touched& table,
                 Pools& pools) {
   table.box({{row, row}, columns});
-  const std::int64_t width = tokens.size(1);
-  const auto cells = static_cast<std::int64_t>(tokens.values.size());
-  const std::int64_t start = times(row, width);
-  const std::int64_t last = std::min(plus(start, columns.last), cells - 1);
-  for (std::int64_t at = std::max<std::int64_t>(plus(start, columns.first), 0); at <= last; ++at) {
-    pools.slot(entry(tokens, at));
-  }
+  const std::int64_t start = times(row, tokens.size(1));
+  pools.slots(tokens, {plus(start, columns.first), plus(start, columns.last)});
 }
 
 }  // namespace

@@ -42,11 +42,7 @@ std::vector<AddressInterval> touched(const BatchPrefillCall& c) {
     const Indices seen{plus(start, first_seen(length, count, c.window_size[0] + 1)),
                        plus(start, length) - 1};
     table.box({seen});
-    const auto entries = static_cast<std::int64_t>(c.kv_page_indices.values.size());
-    for (std::int64_t at = std::max<std::int64_t>(seen.first, 0);
-         at <= std::min(seen.last, entries - 1); ++at) {
-      pools.slot(entry(c.kv_page_indices, at));
-    }
+    pools.slots(c.kv_page_indices, seen);
   }
   rows.last = std::min(rows.last, c.q.size(0) - 1);
   std::vector<AddressInterval> list;
@@ -92,7 +88,6 @@ std::vector<AddressInterval> touched(const LegacyExtendCall& c) {
   Touched table(c.kv_indices.meta);
   Indices rows{farthest, -1};
   const auto batch = static_cast<std::int64_t>(c.kv_indptr.values.size()) - 1;
-  const auto entries = static_cast<std::int64_t>(c.kv_indices.values.size());
   for (std::int64_t i = 0; i < batch; ++i) {
     const std::int64_t first = entry(c.qo_indptr, i);
     const std::int64_t count = entry(c.qo_indptr, i + 1) - first;
@@ -105,10 +100,7 @@ std::vector<AddressInterval> touched(const LegacyExtendCall& c) {
         first_seen(plus(prefix, count), count, plus(c.sliding_window_size, 1));
     const Indices seen{plus(start, oldest), plus(start, prefix) - 1};
     table.box({seen});
-    for (std::int64_t at = std::max<std::int64_t>(seen.first, 0);
-         at <= std::min(seen.last, entries - 1); ++at) {
-      pools.slot(entry(c.kv_indices, at));
-    }
+    pools.slots(c.kv_indices, seen);
   }
   rows.last = std::min({rows.last, c.q_extend.size(0) - 1, c.o_extend.size(0) - 1});
   std::vector<AddressInterval> list;

@@ -103,6 +103,13 @@ struct Pools {
     k.box({{slot, slot}, all_of(k_meta.size(1)), all_of(k_meta.size(2))});
     v.box({{slot, slot}, all_of(v_meta.size(1)), all_of(v_meta.size(2))});
   }
+  /// The slots that entries `at` of the flat `table` name.
+  void slots(const IntArray& table, const Indices& at) {
+    const std::int64_t last = std::min(at.last, static_cast<std::int64_t>(table.values.size()) - 1);
+    for (std::int64_t i = std::max<std::int64_t>(at.first, 0); i <= last; ++i) {
+      slot(entry(table, i));
+    }
+  }
   /// Pages of keys `walk`; entries `start + page number` of the table, `page_size` keys each.
   void pages(const IntArray& table, std::int64_t start, const Walk& walk, std::int64_t page_size) {
     const auto cells = static_cast<std::int64_t>(table.values.size());
