@@ -13,16 +13,21 @@ std::string window_text(std::int64_t distance) {
   return distance < 0 ? "no window" : "distances up to " + std::to_string(distance);
 }
 
-void window_is_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
+/// `one_short`: what a window of one key less is.
+void expect_distance(std::string_view argument, std::int64_t distance, const Truth& truth,
+                     Report& report, Severity one_short = Severity::wrong) {
   const std::int64_t wanted = truth.problem.model.window.value_or(0) - 1;
-  const std::int64_t got = call.window_size[0] < 0 ? -1 : call.window_size[0];
+  const std::int64_t got = distance < 0 ? -1 : distance;
   if (got == wanted) return;
+  report.add(wanted > 0 && got == wanted - 1 ? one_short : Severity::wrong, std::string(argument),
+             std::to_string(distance) + " (" + window_text(got) + ")",
+             std::to_string(wanted) + " (" + window_text(wanted) + ")");
+}
+
+void window_is_the_layers(const UnifiedCall& call, const Truth& truth, Report& report) {
   // SGLang's own layers mean distance <= s and its unified call sites pass s - 1: whether the
   // model's window is the one or the other is the open question, so it is not for us to reject.
-  const bool one_short = wanted > 0 && got == wanted - 1;
-  report.add(one_short ? Severity::policy : Severity::wrong, "window_size[0]",
-             std::to_string(call.window_size[0]) + " (" + window_text(got) + ")",
-             std::to_string(wanted) + " (" + window_text(wanted) + ")");
+  expect_distance("window_size[0]", call.window_size[0], truth, report, Severity::policy);
 }
 
 template <class CallType>
@@ -31,15 +36,6 @@ void window_has_no_argument(const CallType&, const Truth& truth, Report& report)
   report.add("the call", "without a window argument",
              "a kernel with one: the layer's window is " +
                  std::to_string(*truth.problem.model.window) + " keys");
-}
-
-void expect_distance(std::string_view argument, std::int64_t distance, const Truth& truth,
-                     Report& report) {
-  const std::int64_t wanted = truth.problem.model.window.value_or(0) - 1;
-  const std::int64_t got = distance < 0 ? -1 : distance;
-  if (got == wanted) return;
-  report.add(std::string(argument), std::to_string(distance) + " (" + window_text(got) + ")",
-             std::to_string(wanted) + " (" + window_text(wanted) + ")");
 }
 
 void window_is_the_layers(const BatchPrefillCall& call, const Truth& truth, Report& report) {
