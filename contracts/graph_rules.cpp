@@ -17,8 +17,11 @@
 namespace attest {
 namespace {
 
+enum class Argument { scalar, tensor };
+
 /// One argument that a replay says otherwise than its capture.
 struct Difference {
+  Argument argument;
   Severity severity;
   std::string where, captured, replayed;
 };
@@ -39,11 +42,9 @@ constexpr bool is_optional = false;
 template <class T>
 constexpr bool is_optional<std::optional<T>> = true;
 
-/// Collects what two calls of one signature say otherwise: scalars, or what is known of tensors.
+/// Collects what two calls of one signature say otherwise.
 class Comparison {
  public:
-  explicit Comparison(bool scalars) : scalars_(scalars) {}
-
   template <class Member>
   void field(std::string_view key, const Member& captured, const Member& replayed) {
     if constexpr (std::is_same_v<Member, std::optional<Launch>>) {
@@ -51,59 +52,65 @@ class Comparison {
     } else if constexpr (is_optional<Member>) {
       if (captured && replayed) return field(key, *captured, *replayed);
       if (captured.has_value() == replayed.has_value()) return;
-      add(Severity::wrong, std::string(key), captured ? "given" : "absent",
-          replayed ? "given" : "absent");
+      add(argument_of<typename Member::value_type>, Severity::wrong, std::string(key),
+          captured ? "given" : "absent", replayed ? "given" : "absent");
     } else if constexpr (std::is_same_v<Member, IntArray>) {
-      if (!scalars_) tensor(key, captured.meta, replayed.meta);
+      tensor(key, captured.meta, replayed.meta);
     } else if constexpr (std::is_same_v<Member, TensorMeta>) {
-      if (!scalars_) tensor(key, captured, replayed);
-    } else {
-      if (!scalars_ || captured == replayed) return;
-      add(Severity::policy, std::string(key), text_of(captured), text_of(replayed));
+      tensor(key, captured, replayed);
+    } else if (captured != replayed) {
+      add(Argument::scalar, Severity::policy, std::string(key), text_of(captured),
+          text_of(replayed));
     }
   }
   std::vector<Difference> take() && { return std::move(differences_); }
 
  private:
-  void add(Severity severity, std::string where, std::string captured, std::string replayed) {
-    differences_.push_back({severity, std::move(where), std::move(captured), std::move(replayed)});
+  template <class T>
+  static constexpr Argument argument_of =
+      std::is_same_v<T, TensorMeta> || std::is_same_v<T, IntArray> ? Argument::tensor
+                                                                   : Argument::scalar;
+
+  void add(Argument argument, Severity severity, std::string where, std::string captured,
+           std::string replayed) {
+    differences_.push_back(
+        {argument, severity, std::move(where), std::move(captured), std::move(replayed)});
   }
 
   void tensor(std::string_view key, const TensorMeta& captured, const TensorMeta& replayed) {
     const std::string name(key);
     if (captured.dtype != replayed.dtype) {
-      add(Severity::wrong, name + ".dtype", std::string(attest::name(captured.dtype)),
-          std::string(attest::name(replayed.dtype)));
+      add(Argument::tensor, Severity::wrong, name + ".dtype",
+          std::string(attest::name(captured.dtype)), std::string(attest::name(replayed.dtype)));
     }
     if (captured.shape.size() != replayed.shape.size()) return;
     // A view may grow inside the buffer that was captured.
     const auto size = static_cast<std::int64_t>(size_bytes(captured.dtype));
     const std::int64_t held = captured.storage_bytes / size - captured.storage_offset;
     if (spanned_elements(replayed) > held) {
-      add(Severity::fault, name, text_of(held) + " elements or less",
+      add(Argument::tensor, Severity::fault, name, text_of(held) + " elements or less",
           text_of(spanned_elements(replayed)) + " elements");
     }
     for (std::size_t d = 0; d < captured.shape.size(); ++d) {
       if (replayed.size(d) <= 1 || replayed.stride(d) == captured.stride(d)) continue;
-      add(Severity::wrong, name + ".strides[" + std::to_string(d) + "]",
+      add(Argument::tensor, Severity::wrong, name + ".strides[" + std::to_string(d) + "]",
           text_of(captured.stride(d)), text_of(replayed.stride(d)));
     }
     if (!is_address(captured.storage) || !is_address(replayed.storage)) return;
     if (captured.storage == replayed.storage && captured.storage_offset == replayed.storage_offset)
       return;
-    add(Severity::wrong, name, place(captured), place(replayed));
+    add(Argument::tensor, Severity::wrong, name, place(captured), place(replayed));
   }
 
   static std::string place(const TensorMeta& tensor) {
     return "element " + text_of(tensor.storage_offset) + " from " + tensor.storage;
   }
 
-  bool scalars_;
   std::vector<Difference> differences_;
 };
 
-std::vector<Difference> differences(const Call& captured, const Call& replayed, bool scalars) {
-  Comparison comparison(scalars);
+std::vector<Difference> differences(const Call& captured, const Call& replayed) {
+  Comparison comparison;
   std::visit(
       [&](const auto& a) {
         using CallType = std::decay_t<decltype(a)>;
@@ -130,8 +137,7 @@ const SiteCall* capture_of(const SiteCall& replay, std::span<const SiteCall> cal
   std::size_t fewest = 0;
   for (const SiteCall& capture : calls) {
     if (!may_be_one_graph(capture, replay)) continue;
-    const std::size_t count = differences(capture.call, replay.call, true).size() +
-                              differences(capture.call, replay.call, false).size();
+    const std::size_t count = differences(capture.call, replay.call).size();
     if (best != nullptr && count >= fewest) continue;
     best = &capture;
     fewest = count;
@@ -148,9 +154,10 @@ void for_each_pair(std::span<const SiteCall> calls, const EachPair& each) {
   }
 }
 
-void report_differences(std::span<const SiteCall> calls, bool scalars, Report& report) {
+void report_differences(std::span<const SiteCall> calls, Argument argument, Report& report) {
   for_each_pair(calls, [&](const SiteCall& capture, const SiteCall& replay) {
-    for (const Difference& d : differences(capture.call, replay.call, scalars)) {
+    for (const Difference& d : differences(capture.call, replay.call)) {
+      if (d.argument != argument) continue;
       report.add(d.severity, d.where + " of " + replay.name, d.replayed,
                  d.captured + ", as " + capture.name + " has it");
     }
@@ -190,11 +197,11 @@ Call frozen(const Call& captured, const Call& replayed) {
 }  // namespace
 
 void graph_scalars_are_the_captured(std::span<const SiteCall> calls, Report& report) {
-  report_differences(calls, /*scalars=*/true, report);
+  report_differences(calls, Argument::scalar, report);
 }
 
 void graph_tensors_are_the_captured(std::span<const SiteCall> calls, Report& report) {
-  report_differences(calls, /*scalars=*/false, report);
+  report_differences(calls, Argument::tensor, report);
 }
 
 void graph_serves_the_replay(std::span<const SiteCall> calls, Report& report) {

@@ -97,6 +97,13 @@ TEST(GraphRules, SayWhichTensorIsAnother) {
               }).contains(tensors));
 }
 
+TEST(GraphRules, TellATensorThatIsAbsentOnce) {
+  Pair pair(Signature::unified);
+  std::get<UnifiedCall>(pair.capture).sinks = contiguous(Dtype::bf16, {4});
+  EXPECT_TRUE(pair.fired().contains(tensors));
+  EXPECT_FALSE(pair.fired().contains(scalars)) << "a tensor is no launch argument by value";
+}
+
 TEST(GraphRules, RejectAReplayThatItsCapturesPartitionsDoNotCover) {
   Pair pair(Signature::paged_ragged);
   std::get<PagedRaggedCall>(pair.capture).max_num_partitions = 1;  // of 256 keys, for 300
