@@ -99,31 +99,6 @@ std::string title_of(const Fixture& fixture) {
   return fixture.name + (fixture.evidence == Evidence::modelled ? " (modelled)" : "");
 }
 
-CaseResult judge_side(const Fixture& fixture, const Case& c, const FixtureSide& side,
-                      RulesMode mode, const Backend& backend, const ReplayPlan& plan) {
-  InFlight in_flight("");
-  JudgeOptions options;
-  options.rules = mode;
-  options.run = plan.run;
-  options.program = plan.program;
-  options.time_limit = plan.time_limit;
-  options.before_launch = [&](const std::string& repro) { in_flight.now(repro); };
-  CaseResult result{.name = title_of(fixture),
-                    .seed = c.seed,
-                    .problem = in_words(c),
-                    .features = features_of(c),
-                    .judgement = judge(c, backend, options),
-                    .side = side_name(fixture, side),
-                    .rules = std::string(word_of(mode)),
-                    .story = fixture.story};
-  if (!result.side.empty()) result.name += ", " + result.side;
-  result.name += ", rules " + result.rules;
-  result.expected =
-      mode == RulesMode::enforce ? side.expectation->enforced : side.expectation->reported;
-  result.unexpected = unexpected(result.judgement, *side.expectation, *result.expected, mode);
-  return result;
-}
-
 /// The steps before a trace's last one, each as a fixture of its own that must pass.
 std::vector<Fixture> earlier_steps(const Fixture& fixture) {
   std::vector<Fixture> steps;
@@ -140,11 +115,42 @@ std::vector<Fixture> earlier_steps(const Fixture& fixture) {
   return steps;
 }
 
-CaseResult without_backend(const Fixture& fixture, const Case& c, const ReplayPlan& plan) {
-  CaseResult result;
-  result.name = fixture.name;
-  result.story = fixture.story;
-  result.problem = in_words(c);
+/// Names the side and the rules mode, and what the fixture promises of them.
+CaseResult result_of(const Fixture& fixture, const Case& c, const FixtureSide& side,
+                     RulesMode mode) {
+  CaseResult result{.name = title_of(fixture),
+                    .seed = c.seed,
+                    .problem = in_words(c),
+                    .features = features_of(c),
+                    .judgement = {},
+                    .side = side_name(fixture, side),
+                    .rules = std::string(word_of(mode)),
+                    .story = fixture.story};
+  if (!result.side.empty()) result.name += ", " + result.side;
+  result.name += ", rules " + result.rules;
+  result.expected =
+      mode == RulesMode::enforce ? side.expectation->enforced : side.expectation->reported;
+  return result;
+}
+
+CaseResult judge_side(const Fixture& fixture, const Case& c, const FixtureSide& side,
+                      RulesMode mode, const Backend& backend, const ReplayPlan& plan) {
+  InFlight in_flight("");
+  JudgeOptions options;
+  options.rules = mode;
+  options.run = plan.run;
+  options.program = plan.program;
+  options.time_limit = plan.time_limit;
+  options.before_launch = [&](const std::string& repro) { in_flight.now(repro); };
+  CaseResult result = result_of(fixture, c, side, mode);
+  result.judgement = judge(c, backend, options);
+  result.unexpected = unexpected(result.judgement, *side.expectation, *result.expected, mode);
+  return result;
+}
+
+CaseResult without_backend(const Fixture& fixture, const Case& c, const FixtureSide& side,
+                           RulesMode mode, const ReplayPlan& plan) {
+  CaseResult result = result_of(fixture, c, side, mode);
   result.judgement.repro = plan.program + " replay " + shell_word(c.origin);
   if (!plan.backend.empty()) result.judgement.repro += " --backend " + shell_word(plan.backend);
   result.judgement.verdict = Verdict::unsupported;
@@ -154,7 +160,7 @@ CaseResult without_backend(const Fixture& fixture, const Case& c, const ReplayPl
     return name(backend->capabilities().signature) == fixture.signature;
   });
   // A signature that no backend runs is checked with the corpus; there is nothing to replay.
-  result.expected = runs ? fixture.fixed.enforced : Verdict::unsupported;
+  if (!runs) result.expected = Verdict::unsupported;
   if (runs) result.unexpected = result.judgement.reason;
   return result;
 }
@@ -167,7 +173,9 @@ void judge_on_backends(const Fixture& fixture, const FixtureSide& side,
   Case c = case_of(fixture, side.with_fault);
   c.origin = file.string();
   const auto backends = backends_for(fixture, side.with_fault, plan, c.signature);
-  if (backends.empty()) each(without_backend(fixture, c, plan));
+  for (const RulesMode mode : modes) {
+    if (backends.empty()) each(without_backend(fixture, c, side, mode, plan));
+  }
   for (const Backend* backend : backends) {
     for (const RulesMode mode : modes) {
       if (plan.stop != nullptr && plan.stop->load()) return;

@@ -136,9 +136,18 @@ TEST_F(Replay, RefusesABackendOfAnotherSignature) {
   ReplayPlan plan;
   plan.backend = "scalar.unified@cpu";
   const std::vector<CaseResult> results = replay(save(short_prefix()), plan);
-  ASSERT_FALSE(results.empty());
+  ASSERT_EQ(results.size(), 4U);
   EXPECT_EQ(results[0].judgement.verdict, Verdict::unsupported);
   EXPECT_EQ(replay_exit_code(results), exit_expectation);
+  // A line per side that names both modes, as of a backend that takes it.
+  const std::string text = replay_text(results, Console::silent());
+  EXPECT_NE(text.find("\n  with the fault     enforced: unsupported UNEXPECTED  reported: "
+                      "unsupported UNEXPECTED"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(results[3].name, "short_prefix, without the fault, rules reported");
+  plan.rules = RulesMode::report;
+  EXPECT_EQ(replay(save(short_prefix()), plan).size(), 2U);
 }
 
 TEST_F(Replay, UnavailableAloneIsItsOwnExitCode) {

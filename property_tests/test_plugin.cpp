@@ -71,6 +71,15 @@ const char* attest_plugin_describe() {
     return R"({"name": "a.unified@cpu", "version": "1", "capabilities": {"signature": "unified",
                "q_dtypes": ["bf16"], "kv_dtypes": ["bf16"], "windows": true}})";
   }
+  if (asked_to("bad_name")) return R"({"name": "mine", "version": "1"})";
+  if (asked_to("bad_profile")) {
+    return R"({"name": "a.unified@cpu", "version": "1", "capabilities": {"signature": "unified",
+               "q_dtypes": ["bf16"], "kv_dtypes": ["bf16"]}, "profile": {"pdtype": "f32"}})";
+  }
+  if (asked_to("no_profile")) {
+    return R"({"name": "a.unified@cpu", "version": "1", "capabilities": {"signature": "unified",
+               "q_dtypes": ["bf16"], "kv_dtypes": ["bf16"]}, "profile": {"z_limit": {"x": 1}}})";
+  }
   return honest_describe();
 }
 

@@ -1,6 +1,9 @@
 #include "backends/worker/description_json.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "backends/profiles.hpp"
@@ -130,7 +133,24 @@ NumericsProfile profile_from(const Json& declared, const Description& kernel,
   json["implementation"] = parts.implementation + "." + parts.signature;
   json["version"] = kernel.version;
   json["engine"] = parts.engine;
-  return parse_profile(json.dump(), place);
+  constexpr std::string_view file = "profile";
+  try {
+    return parse_profile(json.dump(), file);
+  } catch (const ProfileError& error) {
+    // "profile: /p_dtype: ...": its pointer goes on where the description's ends.
+    std::string why = error.what();
+    why.erase(0, std::min(why.size(), file.size() + 2));
+    if (why.starts_with("/: ")) why.erase(0, 1);
+    throw BackendError(place + why);
+  }
+}
+
+void require_a_name(const std::string& name, const std::string& place) {
+  try {
+    split_backend_name(name);
+  } catch (const std::invalid_argument& error) {
+    throw BackendError(place + error.what());
+  }
 }
 
 }  // namespace
@@ -141,7 +161,7 @@ Description read_description(std::string_view text, const std::string& from) try
   Members members(json, from + ": ");
   Description kernel;
   kernel.name = members.text("name");
-  split_backend_name(kernel.name);  // throws for another form
+  require_a_name(kernel.name, from + ": /name: ");
   kernel.says = members.text("says", "");
   kernel.version = members.text("version");
   kernel.only_when_named = members.text("only_when_named", "");
@@ -157,7 +177,7 @@ Description read_description(std::string_view text, const std::string& from) try
   return kernel;
 } catch (const BackendError&) {
   throw;
-} catch (const std::exception& error) {  // ProfileError, a name of another form
+} catch (const std::exception& error) {  // of the JSON library
   throw BackendError(from + ": " + error.what());
 }
 

@@ -12,6 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 Detection sample() {
   Detection run{.commands = {"attest mutants --record a/b.jsonl --cases 4"},
@@ -61,7 +62,22 @@ TEST(Detection, NamesTheLineThatDoesNotRead) {
     add_recorded(detection_json(sample()) + "{\"kind\": \"mutant\"}\n", "run.jsonl", read);
     FAIL();
   } catch (const FixtureError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("run.jsonl, line 5: "));
+    EXPECT_STREQ(error.what(), "run.jsonl, line 5: /: the key \"mutant\" is missing");
+  }
+  // Other JSON, and wrong values: the place and the value, no word of a library.
+  for (const auto& [line, what] :
+       {std::pair{R"({"a": 1})", "run.jsonl, line 1: /: the key \"kind\" is missing"},
+        {R"({"kind": "case"})",
+         "run.jsonl, line 1: /kind: \"case\", expected one of header, mutant"},
+        {R"({"kind": "header", "schema": 2})", "run.jsonl, line 1: /schema: "},
+        {R"({"kind": "mutant", "mutant": 3})", "run.jsonl, line 1: /mutant: 3, expected a string"},
+        {"[1]", "run.jsonl, line 1: /: array, expected an object"}}) {
+    try {
+      add_recorded(line, "run.jsonl", read);
+      ADD_FAILURE() << line;
+    } catch (const FixtureError& error) {
+      EXPECT_THAT(error.what(), StartsWith(what));
+    }
   }
 }
 
