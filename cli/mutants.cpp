@@ -51,6 +51,7 @@ Ending change_fields(const Options& options) {
       err.print(surprise + "\n");
     });
   } catch (const Stop&) {
+    out.print(matrix.text());
     return {exit_interrupted};
   }
   out.print(matrix.text());
@@ -150,7 +151,8 @@ Ending say(const Options& options, const Detection& run) {
 Ending from_records(const Options& options) {
   constexpr std::size_t most = std::size_t{256} << 20;
   Detection run;
-  for (const std::string& file : options.from) add_recorded(read_file(file, most), file, run);
+  for (const std::string& file : options.from)
+    add_recorded(read_file_or_pipe(file, most), file, run);
   if (run.trials.empty()) throw FixtureError("--from: no trial was recorded");
   return say(options, run);
 }
@@ -169,11 +171,12 @@ Ending mutate(Options options, const Chosen& chosen) {
   run.trials = run_campaign(plan, [&](const Trial& trial) {
     if (options.verbose) err.print(line_of(trial));
   });
-  if (interrupted()) {
-    write_reports(options, run);
-    return {exit_interrupted};
-  }
-  return say(options, run);
+  if (!interrupted()) return say(options, run);
+  // What was tried is told; that the rest was not is no complaint about it.
+  err.print("attest: interrupted after " + std::to_string(run.trials.size()) + " of " +
+            std::to_string(trial_count(plan)) + " trials\n");
+  say(options, run);
+  return {exit_interrupted};
 }
 
 void add_reports(CLI::App& command, Options& options) {

@@ -120,6 +120,11 @@ std::vector<const Mutant*> mutants_of(std::string_view kind, std::string_view pa
   return chosen;
 }
 
+std::size_t trial_count(const CampaignPlan& plan) {
+  return plan.mutants.size() * plan.contexts.size() *
+         std::max<std::size_t>(1, plan.policies.size());
+}
+
 std::vector<Trial> run_campaign(const CampaignPlan& plan,
                                 const std::function<void(const Trial&)>& each) {
   return Campaign(plan, each).run();

@@ -22,8 +22,12 @@ struct CampaignPlan {
 /// is left.
 std::vector<const Mutant*> mutants_of(std::string_view kind, std::string_view part, bool handed);
 
+/// How many trials the plan asks for.
+std::size_t trial_count(const CampaignPlan& plan);
+
 /// Tries each mutant in each context under each policy. `each` hears of every trial, from one
-/// thread at a time; what it throws ends the campaign. Long contexts first, so that no thread waits
+/// thread at a time; what it throws ends the campaign, and so does plan.trial.stop, after the cases
+/// in hand. Long contexts first, so that no thread waits
 /// for the last one. \returns all trials, in the order of the plan.
 std::vector<Trial> run_campaign(const CampaignPlan& plan,
                                 const std::function<void(const Trial&)>& each);

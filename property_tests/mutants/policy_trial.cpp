@@ -103,7 +103,7 @@ void try_policy_cases(const Mutant& mutant, const TrialPlan& plan, const Policy&
     const Word word = word_on(made->c, *made->backend, policy, answers);
     if (!word.judged) continue;
     ++trial.cases;
-    if (word.refuses.empty()) continue;
+    if (word.refuses.empty() || clock.stopped()) continue;
     const Word honest = word_on(made->right, *made->honest, policy, answers);
     trial.honest_cases += honest.judged ? 1 : 0;
     if (!honest.refuses.empty()) {

@@ -42,9 +42,11 @@ bool try_one(const Mutant& mutant, const Case& c, const TrialClock& clock, Trial
   for (const std::string_view id : relations_for(mutant)) {
     const auto twin = find_relation(id)->twin(c, *mutant.backend);
     if (!twin) continue;
+    if (clock.stopped()) return true;
     ++trial.cases;
     const auto why = difference(*twin, *mutant.backend);
     if (!why) continue;
+    if (clock.stopped()) return true;
     ++trial.honest_cases;
     if (const auto wrong = difference(*twin, honest_of(mutant))) {
       trial.false_failure = *wrong;

@@ -88,6 +88,7 @@ void make_smaller(const MutantCase& made, const TrialPlan& plan, const JudgeOpti
   quick.diagnose = false;
   const std::string by = trial.numbers_by.empty() ? trial.killed_by : trial.numbers_by;
   const Shrunk shrunk = shrink(made.c, plan.shrink_trials, [&](const Case& c) {
+    if (is_stopped(plan)) return false;
     const Judgement judgement = judge(c, *made.backend, quick);
     return is_caught(judgement.verdict) && refused_by(judgement) == by;
   });
@@ -119,6 +120,7 @@ bool judge_numbers(const MutantCase& made, const TrialPlan& plan, const TrialClo
   trial.diagnosis = judgement.diagnosis;
   trial.says = describe(made.c.problem) + ": " + judgement.reason;
   note_kill(trial, trial.numbers_by, clock.seconds());
+  if (clock.stopped()) return true;
   judge_the_honest(made, options, trial);
   make_smaller(made, plan, options, trial);
   return true;

@@ -50,8 +50,8 @@ struct TrialPlan {
   std::int64_t most_cases = 40;    ///< judged before a mutant counts as survivor
   std::int64_t most_seconds = 60;  ///< likewise
   bool diagnose = false;
-  int shrink_trials = 0;  ///< 0: the killing case is not made smaller
-  const std::atomic<bool>* stop = nullptr;
+  int shrink_trials = 0;                    ///< 0: the killing case is not made smaller
+  const std::atomic<bool>* stop = nullptr;  ///< ends a trial between two launches
 };
 
 /// Tries one mutant. Never throws for what a kernel does.

@@ -6,6 +6,8 @@
 
 namespace attest {
 
+inline bool is_stopped(const TrialPlan& plan) { return plan.stop != nullptr && plan.stop->load(); }
+
 /// When a trial has had its share.
 class TrialClock {
  public:
@@ -14,9 +16,10 @@ class TrialClock {
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
+  /// What a trial would say is of no use then: ask between any two launches.
+  bool stopped() const { return is_stopped(plan_); }
   bool enough(std::int64_t cases) const {
-    const bool stopped = plan_.stop != nullptr && plan_.stop->load();
-    return stopped || cases >= plan_.most_cases ||
+    return stopped() || cases >= plan_.most_cases ||
            seconds() >= static_cast<double>(plan_.most_seconds);
   }
   /// Indices looked at for cases; most mutants find one in each, rare features in every hundredth.

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "property_tests/mutants/campaign.hpp"
 #include "property_tests/mutants/mutant_cases.hpp"
+#include "property_tests/stub_backend.hpp"
 
 namespace attest {
 namespace {
@@ -36,6 +38,32 @@ TEST(Trials, KillMetadataByItsRuleAndByItsNumbers) {
   EXPECT_EQ(trial.outcome, Outcome::killed);
   EXPECT_THAT(trial.killed_by, StartsWith("rule seq"));
   EXPECT_FALSE(trial.numbers_by.empty());
+}
+
+/// As Ctrl-C does it: neither the honest kernel nor the shrinking of a kill is a reason to go on.
+TEST(Trials, EndBetweenTwoLaunches) {
+  std::atomic<bool> stop{false};
+  StubBackend stub;
+  stub.stub_name = "faulty-stub.unified@cpu";
+  int stop_at = 1;
+  stub.after = [&](const TensorSource&, const RunOptions&, RunResult& result) {
+    result.out.values[0] += 1;
+    if (stub.runs == stop_at) stop = true;
+  };
+  const Mutant mutant{.name = stub.stub_name, .source = "this test", .backend = &stub};
+  TrialPlan plan = quick();
+  plan.shrink_trials = 5'000;
+  plan.stop = &stop;
+  const Trial killed = try_mutant(mutant, plan);
+  EXPECT_EQ(killed.outcome, Outcome::killed);
+  EXPECT_EQ(killed.honest_cases, 0);
+  EXPECT_EQ(stub.runs, 2) << "a case is launched with both poisons";
+  stop = false;
+  stub.runs = 0;
+  stop_at = 3;
+  const Trial shrunk = try_mutant(mutant, plan);
+  EXPECT_EQ(shrunk.honest_cases, 1);
+  EXPECT_EQ(stub.runs, 4) << "the first smaller case is the last";
 }
 
 TEST(Trials, KillAStepAGraphARelationAndARule) {
