@@ -94,6 +94,7 @@ Judgement judged(const Case& c, const Backend& backend, RulesMode rules,
 
 bool holds(const Problem& problem, const Call& call, const Target& target) {
   if (target.rule.empty()) {
+    if (!findings_of(problem, call, *target.backend).empty()) return false;  // the call has none
     const Judgement judgement =
         judged(case_with(problem, call), *target.backend, RulesMode::report, target.worker);
     return judgement.verdict == target.verdict && failure_kind(judgement) == target.kind;
@@ -188,7 +189,7 @@ void shrink_found(Found& found, const Target& target, int max_trials, CapturedFi
     for (const Transplant how :
          {Transplant::from_the_front, Transplant::from_the_back, Transplant::everywhere}) {
       const Call call = transplanted(got, *right, *onto, kept, how);
-      if (!holds(candidate.problem, call, target)) continue;
+      if (!keeps_signs(got, call, *onto) || !holds(candidate.problem, call, target)) continue;
       found = {candidate.problem, call};
       return true;
     }

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "contracts/signatures.hpp"
 #include "property_tests/replay.hpp"
 #include "property_tests/report/atomic_file.hpp"
+#include "property_tests/transplant.hpp"
 
 namespace attest {
 namespace {
@@ -64,6 +66,9 @@ TEST_P(CapturedFixtures, AreSmallAndReplayAsTheyPromise) {
   const auto whole = fixture_of_captured(call, {.max_trials = 0});
   EXPECT_LT(to_json(fixture).size(), to_json(std::get<CapturedFixture>(whole).fixture).size());
   EXPECT_LE(to_json(fixture).size(), 8192U);
+  const Problem& step = fixture.trace.front();
+  const auto right = lower(signature_of(*call.call), step, make_slot_map(step));
+  EXPECT_TRUE(keeps_signs(*call.call, *fixture.call, std::get<Call>(right)));
   const Expectation faulty = fixture.faulty.value_or(Expectation());
   EXPECT_EQ(faulty.enforced, Verdict::rejected);
   EXPECT_EQ(faulty.reported == Verdict::mismatch, GetParam().mismatch);
@@ -84,6 +89,19 @@ INSTANTIATE_TEST_SUITE_P(
                     Recorded{"sglang-0238", "block_table.names_the_requests_pages", true},
                     Recorded{"sglang-0294", "batch.arrays_have_one_entry_per_request", true}),
     [](const auto& param) { return "line_" + param.param.id.substr(7); });
+
+// 140 of 142 keys were counted: -1 of 1 would be another mistake.
+TEST(CapturedFixture, CountsAsManyKeysTooFewAsTheCall) {
+  const auto made = fixture_of_captured(line_of("sglang-0042"), {});
+  const Fixture& fixture = std::get<CapturedFixture>(made).fixture;
+  const auto& call = std::get<UnifiedCall>(*fixture.call);
+  const Problem& step = fixture.trace.front();
+  ASSERT_FALSE(call.seqused_k.values.empty());
+  for (std::size_t i = 0; i < call.seqused_k.values.size(); ++i) {
+    EXPECT_GT(call.seqused_k[i], 0) << i;
+    EXPECT_LE(call.seqused_k[i], step.requests[i].kv_len()) << i;
+  }
+}
 
 TEST(CapturedFixture, SaysWhyThereIsNone) {
   const auto right = fixture_of_captured(line_of("sglang-0032"), {});

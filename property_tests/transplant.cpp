@@ -139,7 +139,69 @@ Call transplanted(const CallType& got, const CallType& right, const CallType& on
   return call;
 }
 
+using Integers = std::vector<std::int64_t>;
+
+/// Those of `moved` that are not `onto`'s; the others are a right call's.
+Integers changed(const Integers& moved, const Integers& onto) {
+  if (moved.size() != onto.size()) return moved;
+  Integers entries;
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    if (moved[i] != onto[i]) entries.push_back(moved[i]);
+  }
+  return entries;
+}
+
+bool keep_signs(const Integers& got, const Integers& moved, const Integers& onto) {
+  const Integers entries = changed(moved, onto);
+  if (got.empty() || entries.empty()) return true;
+  const std::int64_t least = *std::min_element(got.begin(), got.end());
+  return least < 0 || *std::min_element(entries.begin(), entries.end()) >= (least > 0 ? 1 : 0);
+}
+
+bool keep_signs(std::int64_t got, std::int64_t moved, std::int64_t onto) {
+  return keep_signs(Integers{got}, Integers{moved}, Integers{onto});
+}
+
+bool keep_signs(const TensorMeta& got, const TensorMeta& moved, const TensorMeta& onto) {
+  return keep_signs(got.shape, moved.shape, onto.shape);
+}
+
+bool keep_signs(const IntArray& got, const IntArray& moved, const IntArray& onto) {
+  return keep_signs(got.meta, moved.meta, onto.meta) &&
+         keep_signs(got.values, moved.values, onto.values);
+}
+
+/// Flags, factors, words, pairs and launches are as they were called.
+template <class T>
+bool keep_signs(const T&, const T&, const T&) {
+  return true;
+}
+
+template <class T>
+bool keep_signs(const std::optional<T>& got, const std::optional<T>& moved,
+                const std::optional<T>& onto) {
+  return !got || !moved || !onto || keep_signs(*got, *moved, *onto);
+}
+
 }  // namespace
+
+bool keeps_signs(const Call& got, const Call& moved, const Call& onto) {
+  return std::visit(
+      [&](const auto& called) {
+        using CallType = std::decay_t<decltype(called)>;
+        const auto* const now = std::get_if<CallType>(&moved);
+        const auto* const right = std::get_if<CallType>(&onto);
+        bool keeps = true;
+        const auto look = [&](const auto& field) {
+          if (now == nullptr || right == nullptr) return;
+          keeps = keeps &&
+                  keep_signs(called.*(field.member), now->*(field.member), right->*(field.member));
+        };
+        std::apply([&](const auto&... fields) { (look(fields), ...); }, call_fields<CallType>);
+        return keeps;
+      },
+      got);
+}
 
 Call transplanted(const Call& got, const Call& right, const Call& onto,
                   const std::set<std::string_view>& kept, Transplant how) {

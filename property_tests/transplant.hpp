@@ -23,6 +23,11 @@ enum class Transplant {
 Call transplanted(const Call& got, const Call& right, const Call& onto,
                   const std::set<std::string_view>& kept, Transplant how);
 
+/// Whether what is wrong with `moved`, put into `onto`, is of the kind that was wrong with `got`: a
+/// field without a negative entry or size still has none, one without a zero neither. A kernel that
+/// counted 140 keys for 142 is not shown by one that counts -1 for 1.
+bool keeps_signs(const Call& got, const Call& moved, const Call& onto);
+
 /// The fields in which two calls of one signature differ, under the kernel's own names.
 std::vector<std::string_view> differing_fields(const Call& a, const Call& b);
 

@@ -80,6 +80,30 @@ TEST(Transplant, TakesWhatOnlyAHashWasKeptOfAsItIs) {
   EXPECT_EQ(moved(got, small, Transplant::from_the_front).block_table, got.block_table);
 }
 
+TEST(Transplant, KnowsWhereItLeavesTheDomainOfTheCall) {
+  UnifiedCall got = large;
+  for (std::int64_t& length : got.seqused_k.values) length -= 7;
+  const auto keeps = [&](const UnifiedCall& onto) {
+    return keeps_signs(got, moved(got, onto, Transplant::from_the_front), onto);
+  };
+  EXPECT_TRUE(keeps(large));
+  EXPECT_FALSE(keeps(small)) << "-1 of 6 keys";
+  EXPECT_FALSE(keeps(verify({{.sequence = 1, .committed = 6, .new_tokens = 1}}))) << "0 of 7";
+  EXPECT_TRUE(keeps(verify({{.sequence = 1, .committed = 7, .new_tokens = 1}}))) << "1 of 8";
+  // A call that says -1 itself may go on to.
+  got.seqused_k.values[2] = -1;
+  EXPECT_TRUE(keeps(small));
+  // A right entry that is 0 is none of the fault's.
+  got = large;
+  got.block_table.values[0] += 1;
+  UnifiedCall onto = large;
+  onto.block_table.values[1] = 0;
+  EXPECT_TRUE(keeps(onto));
+  got = large;
+  got.max_seqlen_q -= 2;
+  EXPECT_FALSE(keeps(small));
+}
+
 TEST(Transplant, LeavesCallsOfAnotherSignatureAlone) {
   EXPECT_EQ(transplanted(large, large, Call(DecodeCall{}), {}, Transplant::everywhere),
             Call(DecodeCall{}));
