@@ -111,14 +111,19 @@ bool all_are_own(std::string_view selector) {
   return true;
 }
 
-/// The plugin in a file, loaded once.
+/// The plugin in a file, loaded once however its path is spelled.
 const Backend& plugin_of(const std::string& path) {
   static std::mutex mutex;
   static std::map<std::string, std::unique_ptr<ForeignBackend>> loaded;
   const std::lock_guard lock(mutex);
-  std::unique_ptr<ForeignBackend>& backend = loaded[path];
+  std::vector<std::string_view> taken;
+  for (const Backend* own : all_backends()) taken.push_back(own->name());
+  for (const auto& [file, plugin] : loaded) {
+    if (plugin) taken.push_back(plugin->name());
+  }
+  std::unique_ptr<ForeignBackend>& backend = loaded[canonical_plugin(path)];
   try {
-    if (!backend) backend = load_plugin(path);
+    if (!backend) backend = load_plugin(path, "", taken);
   } catch (const BackendError& error) {
     throw std::invalid_argument(error.what());
   }
@@ -223,7 +228,8 @@ std::vector<const Backend*> select_backends(std::string_view selector,
   }
   for (const std::string_view part : split_at_commas(selector)) {
     if (names_a_plugin(part)) {
-      selected.push_back(&plugin_of(std::string(part)));
+      const Backend* const plugin = &plugin_of(std::string(part));
+      if (std::ranges::find(selected, plugin) == selected.end()) selected.push_back(plugin);
       continue;
     }
     bool any = false;

@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "backends/plugin/plugin_host.hpp"
@@ -18,6 +20,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 using namespace std::chrono_literals;
+
+namespace fs = std::filesystem;
 
 constexpr const char* plugin_file = ATTEST_TEST_PLUGIN_FILE;
 
@@ -49,7 +53,7 @@ class Plugin : public testing::Test {
 TEST_F(Plugin, IsABackendAndPasses) {
   const auto backend = that("");
   EXPECT_EQ(backend->name(), "mine.unified@cpu");
-  EXPECT_EQ(backend->selector(), plugin_file);
+  EXPECT_EQ(backend->selector(), fs::canonical(plugin_file).string());
   EXPECT_EQ(backend->profile().version, "1.0");
   const Judgement j = judge(verify_case(), *backend);
   EXPECT_EQ(j.verdict, Verdict::pass) << j.reason;
@@ -59,7 +63,7 @@ TEST_F(Plugin, IsABackendAndPasses) {
 
 TEST_F(Plugin, ReproducesUnderItsFile) {
   EXPECT_THAT(judge(verify_case(), *that("")).repro,
-              HasSubstr(std::string("--backend ") + plugin_file));
+              HasSubstr("--backend " + fs::canonical(plugin_file).string()));
 }
 
 TEST_F(Plugin, HasItsBugCaught) {
@@ -94,6 +98,11 @@ TEST_F(Plugin, ThatDescribesItselfBadlyIsRefusedByMember) {
   EXPECT_THAT(refusal("no_json"), HasSubstr("is no JSON object"));
   EXPECT_THAT(refusal("unknown_member"),
               AllOf(StartsWith(plugin_file), HasSubstr("/capabilities/windows")));
+  const std::string file = plugin_file;
+  EXPECT_EQ(refusal("bad_name"),
+            file + ": /name: \"mine\" is not a backend name <impl>.<signature>@<engine>");
+  EXPECT_EQ(refusal("bad_profile"), file + ": /profile/pdtype: is not a field of a profile");
+  EXPECT_EQ(refusal("no_profile"), file + ": /profile/z_limit/x: is not the name of a recipe");
 }
 
 TEST_F(Plugin, WhoseConstructorCrashesIsRefusedByFile) {
@@ -152,6 +161,31 @@ TEST_F(Plugin, ThatWritesWhereItMustNotIsCaught) {
     EXPECT_EQ(j.verdict, Verdict::mismatch) << misbehaves;
     EXPECT_THAT(j.reason, AllOf(StartsWith("damage: "), HasSubstr(place))) << misbehaves;
   }
+}
+
+/// However its path is spelled.
+TEST_F(Plugin, IsOneAndTheSameByEveryPathToIt) {
+  const fs::path file = fs::canonical(plugin_file);
+  const fs::path link =
+      fs::path(testing::TempDir()) / ("attest_plugin_" + std::to_string(getpid()) + ".so");
+  fs::create_symlink(file, link);
+  const std::string around = (file.parent_path() / "." / file.filename()).string();
+  const auto selected = select_backends(around + "," + link.string() + "," + file.string());
+  fs::remove(link);
+  ASSERT_EQ(selected.size(), 1U);
+  EXPECT_EQ(selected[0]->selector(), file.string());
+  EXPECT_EQ(canonical_plugin("no/../such.so"), (fs::current_path() / "such.so").string());
+  EXPECT_EQ(canonical_plugin("./a,b.so"), "./a,b.so") << "a selector is split at commas";
+}
+
+/// Another library whose kernel has the same name: a table of both must tell which is which.
+TEST_F(Plugin, GetsANumberWhereItsNameIsTaken) {
+  const auto selected =
+      select_backends(std::string(plugin_file) + "," + ATTEST_TEST_PLUGIN_WITH_BUG);
+  ASSERT_EQ(selected.size(), 2U);
+  EXPECT_EQ(selected[0]->name(), "mine.unified@cpu");
+  EXPECT_EQ(selected[1]->name(), "mine-2.unified@cpu");
+  EXPECT_EQ(judge(verify_case(), *selected[1]).verdict, Verdict::mismatch);
 }
 
 TEST_F(Plugin, IsSelectedByItsFileBesideOthers) {

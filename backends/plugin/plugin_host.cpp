@@ -2,10 +2,12 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -148,12 +150,28 @@ bool names_a_plugin(std::string_view selector) {
   return selector.find('/') != std::string_view::npos || selector.ends_with(".so");
 }
 
-std::unique_ptr<ForeignBackend> load_plugin(const std::string& path, const std::string& program) {
+std::string canonical_plugin(std::string_view path) {
+  std::error_code none;
+  const std::filesystem::path file =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
+  const std::string text = file.string();
+  const bool selects = !text.empty() && text.find(',') == std::string::npos && text.back() != ' ';
+  return selects ? text : std::string(path);
+}
+
+std::unique_ptr<ForeignBackend> load_plugin(const std::string& path, const std::string& program,
+                                            std::span<const std::string_view> taken) {
   std::vector<std::string> argv = worker_program();
   if (!program.empty()) argv.front() = program;
   argv.insert(argv.end(), {"--plugin", path});
-  const WorkerCommand command{.argv = argv, .from = path, .selector = path};
-  return std::make_unique<ForeignBackend>(command, describe_kernel(command));
+  const WorkerCommand command{.argv = argv, .from = path, .selector = canonical_plugin(path)};
+  Description kernel = describe_kernel(command);
+  const BackendName name = split_backend_name(kernel.name);
+  for (int number = 2; std::ranges::find(taken, kernel.name) != taken.end(); ++number) {
+    kernel.name = name.implementation + "-" + std::to_string(number) + "." + name.signature + "@" +
+                  name.engine;
+  }
+  return std::make_unique<ForeignBackend>(command, std::move(kernel));
 }
 
 int plugin_worker_main(const std::string& path, int shared, int socket) try {
