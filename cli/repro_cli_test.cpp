@@ -1,4 +1,7 @@
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -43,6 +46,46 @@ TEST_F(ReproCli, KilledRunIsNamedByTheNextOne) {
       << named.err;
   EXPECT_EQ(named.code, 0);
   EXPECT_FALSE(has(next().err, "killed"));
+}
+
+/// The process whose parent is `parent`, once there is one; -1 after a minute.
+pid_t child_of(pid_t parent) {
+  for (int i = 0; i < 3000; ++i) {
+    std::error_code gone;
+    for (const auto& entry : fs::directory_iterator("/proc", gone)) {
+      std::ifstream stat(entry.path() / "stat");
+      std::string name, state;
+      pid_t pid = -1, its_parent = -1;
+      if (stat >> pid >> name >> state >> its_parent && its_parent == parent) return pid;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return -1;
+}
+
+/// A kernel that hangs must not outlive the harness, which nobody gave time to end it.
+TEST_F(ReproCli, KilledRunTakesItsWorkerAlong) {
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // the orphan becomes ours, to see its end
+  std::vector<std::string> argv = {ATTEST_BINARY};
+  for (const std::string& argument : arguments(
+           {"--backend", "faulty-hang.unified@cpu", "--cases", "1", "--time-limit", "3600"})) {
+    argv.push_back(argument);
+  }
+  Subprocess run(argv, {{"TMPDIR", folder.string()}});
+  const pid_t harness = child_of(::getpid());
+  const pid_t worker = child_of(harness);
+  ASSERT_GT(worker, 0);
+  run.send(SIGKILL);
+  EXPECT_EQ(run.finish().code, 137);
+  int status = 0;
+  pid_t ended = 0;
+  for (int i = 0; i < 3000 && ended == 0; ++i) {
+    ended = ::waitpid(worker, &status, WNOHANG);
+    if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  if (ended == 0) ::kill(worker, SIGKILL);
+  EXPECT_EQ(ended, worker) << "it outlived the run";
 }
 
 TEST_F(ReproCli, ReproLineIsAsTheProgramWasCalled) {
