@@ -56,8 +56,57 @@ TEST_F(KnownCli, AFoundFailureAloneIsAFailure) {
       arguments({"--backend", "scalar.unified@cpu", "--cases", "3", "--junit", junit.string()}));
   EXPECT_EQ(run.code, 2) << run.out << run.err;
   EXPECT_TRUE(has(run.out, "found     still fails by seqused_k.")) << run.out;
-  EXPECT_TRUE(has(run.out, "still failing, beside the table's cases: ")) << run.out;
+  EXPECT_TRUE(has(run.out, " of them still failing\n")) << run.out;
   EXPECT_FALSE(has(text_of(junit), "failures=\"0\"")) << text_of(junit);
+}
+
+TEST_F(KnownCli, TheRecordsSummaryCountsWhatWasFoundBefore) {
+  const auto flags = arguments(
+      {"--backend", faulty, "--cases", "3", "--shrink-time", "0", "--max-failures", "1", "--json"});
+  EXPECT_EQ(attest_cli(flags).code, 1);
+  const Finished again = attest_cli(flags);
+  EXPECT_EQ(again.code, 1);
+  const std::size_t last = again.out.rfind("{\"kind\":\"summary\"");
+  ASSERT_NE(last, std::string::npos) << again.out;
+  const auto summary = nlohmann::json::parse(again.out.substr(last));
+  EXPECT_EQ(summary["exit"], 1);
+  EXPECT_EQ(summary["backends"][0]["mismatch"], 1) << summary;
+  EXPECT_EQ(summary["backends"][0]["found_failed"], 1) << summary;
+  EXPECT_TRUE(has(again.out, "\"found\":true")) << again.out;
+}
+
+TEST_F(KnownCli, ABrokenFixtureIsNamedAndTheRunGoesOn) {
+  fs::create_directories(folder / "found");
+  save("found/broken.json", "{");
+  const Finished run =
+      attest_cli(arguments({"--backend", "scalar.unified@cpu", "--cases", "3", "--json"}));
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(has(run.err, "found     cannot be read: " + (folder / "found/broken.json").string()))
+      << run.err;
+  EXPECT_TRUE(has(run.out, "{\"kind\":\"unread\",\"file\":")) << run.out;
+  EXPECT_TRUE(has(run.out, "\"unread\":1")) << run.out;
+}
+
+TEST_F(KnownCli, AnOutThatIsNoFolderEndsTheRunBeforeItBegins) {
+  auto flags = arguments({"--backend", "scalar.unified@cpu", "--cases", "3"});
+  flags[6] = save("file", "x");
+  const Finished run = attest_cli(flags);
+  EXPECT_EQ(run.code, 74) << run.err;
+  EXPECT_EQ(run.err, "attest: --out " + flags[6] + ": Not a directory\n");
+  EXPECT_EQ(run.out, "");
+}
+
+TEST_F(KnownCli, AListMayComeThroughAPipeAndIsNoReportsFile) {
+  const std::string file = list("faulty-first_key_ignored", "2999-12-31");
+  const std::string run = std::string(ATTEST_BINARY) + " run --backend " + faulty +
+                          " --cases 2 --max-kv 48 --out " + (folder / "found").string();
+  const Finished piped =
+      Subprocess({"/bin/bash", "-c", run + " --known <(cat " + file + ")"}).finish();
+  EXPECT_EQ(piped.code, 0) << piped.out << piped.err;
+  EXPECT_TRUE(has(piped.out, "known     first key, link: case ")) << piped.out;
+  const Finished twice = attest_cli(
+      arguments({"--backend", faulty, "--cases", "1", "--known", file, "--record", file}));
+  EXPECT_EQ(twice.code, 64) << twice.err;
 }
 
 TEST_F(KnownCli, AKnownFailureIsToldAndFailsNothing) {
@@ -65,7 +114,7 @@ TEST_F(KnownCli, AKnownFailureIsToldAndFailsNothing) {
       attest_cli(arguments({"--backend", faulty, "--cases", "6", "--known",
                             list("faulty-first_key_ignored", "2999-12-31"), "--json"}));
   EXPECT_EQ(run.code, 0) << run.out << run.err;
-  EXPECT_TRUE(has(run.err, "known     first key: case ")) << run.err;
+  EXPECT_TRUE(has(run.err, "known     first key, link: case ")) << run.err;
   EXPECT_FALSE(has(run.err, "MISMATCH"));
   EXPECT_TRUE(has(run.out, "\"known\":\"first key\"")) << run.out;
   EXPECT_FALSE(fs::exists(folder / "found"));

@@ -18,6 +18,7 @@
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
 #include "property_tests/case_stream.hpp"
+#include "property_tests/check_text.hpp"
 #include "property_tests/found_failures.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/known_failures.hpp"
@@ -25,7 +26,6 @@
 #include "property_tests/metadata_faults.hpp"
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/explain.hpp"
-#include "property_tests/report/numbers.hpp"
 #include "property_tests/required_engines.hpp"
 #include "property_tests/run_devices.hpp"
 #include "property_tests/run_screen.hpp"
@@ -134,23 +134,24 @@ void write_junit(const RunCommand& options, JunitCollector& collector, const Run
   write_atomically(options.junit, collector.report.xml(run_properties(header_of(options))));
 }
 
-/// What earlier runs saved, before anything new. \returns the tally of those that still fail.
-BackendTally replay_found(const RunCommand& options, RecordFile* record, JunitCollector* junit,
-                          const Console& out) {
-  BackendTally tally;
-  const bool asked = options.found == "replay" && !options.one_case && !options.expect_caught &&
-                     options.plan.shard.index == 1;
-  if (!asked) return tally;
-  judge_found_failures(options.plan, [&](FoundAgain found) {
-    KnownFailures* const list = options.plan.known;
-    const KnownFailure* const known = list != nullptr ? list->meet(found.result) : nullptr;
-    if (known != nullptr) found.result.known = known->name;
-    out.print(in_words(found));
-    if (record != nullptr) record->line(case_json(found.result));
-    if (junit != nullptr) junit->report.add(found.result);
-    if (found.still_fails) tally.add(found.result);
-  });
-  return tally;
+/// What earlier runs saved is judged first, by a run that is asked for new cases at large.
+bool judges_found(const RunCommand& options) {
+  return options.found == "replay" && !options.one_case && !options.expect_caught &&
+         options.plan.shard.index == 1;
+}
+
+/// Puts it into the plan, and says of which files that is not possible. \returns their number
+std::int64_t look_for_found(RunCommand& options, RecordFile* record, const Console& out) {
+  RunPlan& plan = options.plan;
+  if (!judges_found(options)) return 0;
+  FoundFailures found = read_found(plan.out, plan.backends, plan.rules);
+  for (const UnreadInput& unread : found.unread) {
+    out.print("found     cannot be read: " + printable(unread.file) + ": " +
+              printable(unread.reason) + "\n");
+    if (record != nullptr) record->line(unread_json(unread));
+  }
+  plan.found = std::move(found.all);
+  return static_cast<std::int64_t>(found.unread.size());
 }
 
 /// Expired entries fail a run before it begins.
@@ -158,17 +159,16 @@ bool has_expired(const KnownFailures& known, const Console& err) {
   return lacks(known.expired(today()), err);
 }
 
-int code_of(const RunCommand& options, const RunSummary& summary, const BackendTally& found,
-            const Console& out) {
+int code_of(const RunCommand& options, const RunSummary& summary, const Console& out) {
   if (summary.interrupted) return exit_interrupted;
   if (options.expect_caught) return caught_code(summary, out);
-  std::vector<BackendTally> all = summary.tallies;
-  if (found.failed() > 0) all.push_back(found);
-  return exit_code(all);
+  return exit_code(summary.tallies);
 }
 
 Ending run(RunCommand& options) {
-  refuse_one_file_twice({{"--record", options.record}, {"--junit", options.junit}});
+  refuse_one_file_twice(
+      {{"--known", options.known}, {"--record", options.record}, {"--junit", options.junit}});
+  require_folder(options.plan.out);
   print_in_flight_on_fatal_signals();
   report_killed_runs();
   finish_plan(options);
@@ -198,8 +198,7 @@ Ending run(RunCommand& options) {
   if (options.plan.profile == Profile::large_kv) observers.push_back(&lattice);
 
   out.print(opening(options));
-  const BackendTally found = replay_found(options, record ? &*record : nullptr,
-                                          options.junit.empty() ? nullptr : &junit, out);
+  const std::int64_t unread = look_for_found(options, record ? &*record : nullptr, out);
   const RunSummary summary = run_cases(options.plan, observers);
   out.print(run_summary_text(summary, out) + lattice.text());
   for (const Backend* backend : options.plan.backends) {
@@ -207,21 +206,16 @@ Ending run(RunCommand& options) {
       out.print(text + "\n");
     }
   }
-  if (found.failed() > 0) {
-    out.print("found     still failing, beside the table's cases: " +
-              counted(found.failed(), "saved failure") + " of " +
-              printable(options.plan.out.string()) + "\n");
-  }
-  int code = code_of(options, summary, found, out);
+  int code = code_of(options, summary, out);
   if (lacks(engines_not_run(required_engines(), summary.tallies), err) && code == 0) {
     code = exit_code(Verdict::unavailable);
   }
-  if (known && !summary.interrupted && lacks(known->unexpected_passes(), err) && code == 0) {
+  if (known && !summary.interrupted && lacks(known->contradicted(), err) && code == 0) {
     code = exit_expectation;
   }
   if (!options.junit.empty()) write_junit(options, junit, summary);
   if (summary.error) std::rethrow_exception(summary.error);
-  if (record) record->line(summary_json(summary.tallies, code, summary.interrupted));
+  if (record) record->line(summary_json(summary.tallies, code, summary.interrupted, unread));
   return {code, summary.abandoned};
 }
 

@@ -1,11 +1,13 @@
 #include "property_tests/backend_run.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 
 #include "contracts/resource_error.hpp"
 #include "property_tests/case_stream.hpp"
+#include "property_tests/generators.hpp"
 #include "property_tests/known_failures.hpp"
 #include "property_tests/report/numbers.hpp"
 #include "property_tests/run_devices.hpp"
@@ -24,6 +26,13 @@ int jobs_for(const RunPlan& plan, const Backend& backend, std::int64_t cases) {
   return static_cast<int>(std::min<std::int64_t>(jobs, cases));
 }
 
+std::vector<FoundFailure> found_of(const RunPlan& plan, const Backend& backend) {
+  std::vector<FoundFailure> own;
+  std::copy_if(plan.found.begin(), plan.found.end(), std::back_inserter(own),
+               [&](const FoundFailure& found) { return found.backend == &backend; });
+  return own;
+}
+
 }  // namespace
 
 BackendRun::BackendRun(const RunPlan& plan, const Backend& backend,
@@ -32,6 +41,7 @@ BackendRun::BackendRun(const RunPlan& plan, const Backend& backend,
       backend_(backend),
       observers_(std::move(observers)),
       deadline_(deadline),
+      found_(found_of(plan, backend)),
       cases_(cases_of(plan, backend)),
       devices_(devices_of(plan, backend)),
       jobs_(jobs_for(plan, backend, planned())) {
@@ -64,7 +74,7 @@ void BackendRun::work() {
   {
     InFlight in_flight("");
     try {
-      while (const auto index = take()) judge_one(*index, in_flight);
+      while (const auto task = take()) judge_task(*task, in_flight);
     } catch (const std::logic_error& error) {
       // Ours, not a mistake of the person who called: it must not pass for a usage error.
       fail(std::make_exception_ptr(
@@ -78,14 +88,21 @@ void BackendRun::work() {
   changed_.notify_all();
 }
 
-std::optional<std::int64_t> BackendRun::take() {
-  const std::lock_guard lock(mutex_);
-  if (stopping() || error_ || next_ == cases_.size() || enough()) return std::nullopt;
-  if (late()) {
-    out_of_time_ = true;
-    return std::nullopt;
+std::optional<BackendRun::Task> BackendRun::take() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (stopping() || error_ || next_ == found_.size() + cases_.size() || enough()) {
+      return std::nullopt;
+    }
+    if (late()) {
+      out_of_time_ = true;
+      return std::nullopt;
+    }
+    if (next_ < found_.size()) return Task{.found = &found_[next_++]};
+    if (found_told_ == found_.size()) return Task{.index = cases_[next_++ - found_.size()]};
+    // What was found is told before any new case. Polled: a signal handler cannot notify.
+    changed_.wait_for(lock, std::chrono::milliseconds(20));
   }
-  return cases_[next_++];
 }
 
 bool BackendRun::enough() const {
@@ -101,32 +118,65 @@ bool BackendRun::take_failure() {
   return true;
 }
 
-void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
-  const int device = devices_[static_cast<std::size_t>(index) % devices_.size()];
-  StreamCase made = case_at(plan_, backend_, index, device);
-  const Case& c = made.c;
+void BackendRun::judge_task(const Task& task, InFlight& in_flight) {
+  if (task.found == nullptr) return judge_one(task.index, in_flight);
+  judge_again(*task.found, in_flight);
+  const std::lock_guard lock(mutex_);
+  ++found_told_;
+  changed_.notify_all();
+}
+
+JudgeOptions BackendRun::options_on(int device, const RunOptions& run, InFlight& in_flight) {
   JudgeOptions options;
   options.rules = plan_.rules;
-  options.run = made.run;
+  options.run = run;
   options.run.device = device;
   options.program = plan_.program;
   options.time_limit = plan_.time_limit;
   options.reference_threads = jobs_ > 1 ? 1 : 0;
-  options.before_launch = [&](const std::string& repro) {
+  options.before_launch = [this, &in_flight](const std::string& repro) {
     in_flight.now(repro);
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     for (RunObserver* observer : observers_) observer->launches(repro);
   };
+  return options;
+}
+
+bool BackendRun::is_known(CaseResult& result) const {
+  const KnownFailure* const known = plan_.known != nullptr ? plan_.known->meet(result) : nullptr;
+  if (known == nullptr) return false;
+  result.known = known->name;
+  result.known_issue = known->issue;
+  return true;
+}
+
+/// As it was saved: it is small, and has its file.
+void BackendRun::judge_again(const FoundFailure& found, InFlight& in_flight) {
+  const JudgeOptions options = options_on(devices_.front(), plan_.run, in_flight);
+  CaseResult result{.name = found.name,
+                    .seed = found.c.seed,
+                    .problem = in_words(found.c),
+                    .features = features_of(found.c),
+                    .judgement = judge(found.c, backend_, options),
+                    .fixture = found.file.string(),
+                    .found = true};
+  const bool counts = !is_known(result) && is_failure(result.judgement.verdict);
+  if (!counts || take_failure()) deliver(result);
+}
+
+void BackendRun::judge_one(std::int64_t index, InFlight& in_flight) {
+  const int device = devices_[static_cast<std::size_t>(index) % devices_.size()];
+  StreamCase made = case_at(plan_, backend_, index, device);
+  const Case& c = made.c;
+  const JudgeOptions options = options_on(device, made.run, in_flight);
   CaseResult result{.name = made.name,
                     .index = index,
                     .seed = plan_.seed,
                     .problem = in_words(c),
                     .features = made.features,
                     .judgement = judge(c, backend_, options)};
-  const KnownFailure* const known = plan_.known != nullptr ? plan_.known->meet(result) : nullptr;
-  if (known != nullptr) result.known = known->name;
-  if (known != nullptr || !is_failure(result.judgement.verdict)) return deliver(result);
+  if (is_known(result) || !is_failure(result.judgement.verdict)) return deliver(result);
   if (!take_failure()) return;
   try {
     look_closer(result, c, options);
@@ -150,7 +200,8 @@ void BackendRun::look_closer(CaseResult& result, const Case& c, const JudgeOptio
                                             {.budget = plan_.shrink_budget,
                                              .max_trials = plan_.max_trials,
                                              .stop = [this] { return stopping() || late(); }});
-  save_failure(result, best, backend_, plan_.rules, plan_.out);
+  save_failure(result, best, backend_, plan_.rules, plan_.out,
+               [&](const Case& kept) { return fails_alike(result, kept, backend_, options); });
 }
 
 void BackendRun::deliver(const CaseResult& result) {
@@ -206,7 +257,8 @@ BackendTally BackendRun::close() {
   if (begin_ != Clock::time_point{}) {
     tally_.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
   }
-  if (tally_.note.empty() && tally_.cases() < tally_.planned) tally_.note = why_not_all();
+  const bool all = tally_.cases() + tally_.found_silent >= tally_.planned;
+  if (tally_.note.empty() && !all) tally_.note = why_not_all();
   return tally_;
 }
 

@@ -1,17 +1,32 @@
 #include <algorithm>
+#include <array>
+#include <cctype>
 
+#include "property_tests/feature_words.hpp"
 #include "property_tests/generators.hpp"
+#include "property_tests/large_kv.hpp"
 
 namespace attest {
 namespace {
 
-bool uneven(const Problem& problem) {
+constexpr std::array modes = {Mode::decode,      Mode::idle,          Mode::extend,
+                              Mode::mixed,       Mode::target_verify, Mode::draft_extend_v2,
+                              Mode::draft_decode};
+constexpr std::array recipes = {
+    Recipe::normal,    Recipe::recall,  Recipe::needle,   Recipe::features,  Recipe::shifted,
+    Recipe::normal_20, Recipe::uniform, Recipe::positive, Recipe::small_int, Recipe::sparse_int};
+constexpr std::array kv_dtypes = {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3fn,
+                                  Dtype::fp8_e4m3fnuz};
+
+bool uneven(const Case& c) {
+  const Problem& problem = c.problem;
   return std::any_of(problem.requests.begin(), problem.requests.end(), [&](const Request& r) {
     return r.new_tokens != problem.requests.front().new_tokens;
   });
 }
 
-bool past_2_gib(const Problem& problem) {
+bool past_2_gib(const Case& c) {
+  const Problem& problem = c.problem;
   const Model& m = problem.model;
   const std::int64_t slot = problem.pool.k.slot ? problem.pool.k.slot : m.num_kv_heads * m.head_dim;
   const auto bytes = static_cast<std::int64_t>(size_bytes(m.kv_dtype));
@@ -19,43 +34,99 @@ bool past_2_gib(const Problem& problem) {
 }
 
 template <class Predicate>
-bool any_request(const Problem& problem, Predicate&& holds) {
-  return std::any_of(problem.requests.begin(), problem.requests.end(), holds);
+bool any_request(const Case& c, Predicate&& holds) {
+  return std::any_of(c.problem.requests.begin(), c.problem.requests.end(), holds);
 }
 
 std::string_view heads(const Model& model) {
+  if (model.mla) return "mla";
   if (model.num_kv_heads == model.num_q_heads) return "mha";
   return model.num_kv_heads == 1 ? "mqa" : "gqa";
 }
+
+struct Feature {
+  std::string_view word;
+  bool (*has)(const Case& c);
+};
+
+constexpr Feature features[] = {
+    {"uneven", uneven},
+    {"window", [](const Case& c) { return c.problem.model.window.has_value(); }},
+    {"softcap", [](const Case& c) { return c.problem.model.softcap > 0; }},
+    {"sinks", [](const Case& c) { return c.problem.model.sinks; }},
+    {"tree",
+     [](const Case& c) {
+       return any_request(c, [](const Request& r) { return !r.tree_parent.empty(); });
+     }},
+    {"shared prefix",
+     [](const Case& c) {
+       return any_request(c, [](const Request& r) { return r.shared_prefix > 0; });
+     }},
+    {"padded rows",
+     [](const Case& c) { return any_request(c, [](const Request& r) { return !r.live; }); }},
+    {"nothing committed",
+     [](const Case& c) {
+       return any_request(c, [](const Request& r) { return r.committed == 0; });
+     }},
+    {"encoder",
+     [](const Case& c) {
+       return any_request(c, [](const Request& r) { return r.encoder_tokens > 0; });
+     }},
+    {"evicted pages", [](const Case& c) { return !c.problem.pool.slots.empty(); }},
+    {"strided pool", [](const Case& c) { return c.problem.pool.k.slot != 0; }},
+    {"pool past 2 GiB", past_2_gib},
+    {"narrower v",
+     [](const Case& c) { return c.problem.model.head_dim != c.problem.model.v_head_dim; }},
+    {"draft branches",
+     [](const Case& c) { return c.problem.topk > 1 && c.problem.mode == Mode::draft_decode; }},
+    {"fault", [](const Case& c) { return !c.fault.empty(); }},
+};
+
+std::string kv_word(Dtype dtype) { return std::string(name(dtype)) + " kv"; }
 
 }  // namespace
 
 std::vector<std::string> features_of(const Case& c) {
   const Problem& problem = c.problem;
-  const Model& model = problem.model;
   std::vector<std::string> words = {std::string(name(problem.mode)), std::string(name(c.recipe)),
-                                    std::string(model.mla ? "mla" : heads(model)),
+                                    std::string(heads(problem.model)),
                                     "page " + std::to_string(problem.pool.page_size),
-                                    std::string(name(model.kv_dtype)) + " kv"};
-  const auto add = [&](bool present, const char* word) {
-    if (present) words.emplace_back(word);
-  };
-  add(uneven(problem), "uneven");
-  add(model.window.has_value(), "window");
-  add(model.softcap > 0, "softcap");
-  add(model.sinks, "sinks");
-  add(any_request(problem, [](const Request& r) { return !r.tree_parent.empty(); }), "tree");
-  add(any_request(problem, [](const Request& r) { return r.shared_prefix > 0; }), "shared prefix");
-  add(any_request(problem, [](const Request& r) { return !r.live; }), "padded rows");
-  add(any_request(problem, [](const Request& r) { return r.committed == 0; }), "nothing committed");
-  add(any_request(problem, [](const Request& r) { return r.encoder_tokens > 0; }), "encoder");
-  add(!problem.pool.slots.empty(), "evicted pages");
-  add(problem.pool.k.slot != 0, "strided pool");
-  add(past_2_gib(problem), "pool past 2 GiB");
-  add(model.head_dim != model.v_head_dim, "narrower v");
-  add(problem.topk > 1 && problem.mode == Mode::draft_decode, "draft branches");
-  add(!c.fault.empty(), "fault");
+                                    kv_word(problem.model.kv_dtype)};
+  for (const Feature& feature : features) {
+    if (feature.has(c)) words.emplace_back(feature.word);
+  }
   return words;
+}
+
+std::vector<std::string> feature_words() {
+  std::vector<std::string> words;
+  for (const Mode mode : modes) words.emplace_back(name(mode));
+  for (const Recipe recipe : recipes) words.emplace_back(name(recipe));
+  words.insert(words.end(), {"mla", "mha", "mqa", "gqa", "page N"});
+  for (const Dtype dtype : kv_dtypes) words.push_back(kv_word(dtype));
+  for (const Feature& feature : features) words.emplace_back(feature.word);
+  // Of --profile large-kv.
+  for (const Boundary& boundary : all_boundaries()) words.push_back(name(boundary));
+  for (const Side side : {Side::below, Side::straddling, Side::above}) {
+    words.emplace_back(name(side));
+  }
+  for (const LargeKvBy by :
+       {LargeKvBy::page_ids, LargeKvBy::strides, LargeKvBy::view, LargeKvBy::decoys}) {
+    words.emplace_back(name(by));
+  }
+  for (const Dtype dtype : kv_dtypes) words.emplace_back(name(dtype));
+  return words;
+}
+
+bool is_feature_word(std::string_view word) {
+  constexpr std::string_view page = "page ";
+  const std::string_view size = word.substr(std::min(word.size(), page.size()));
+  if (word.starts_with(page) && !size.empty() &&
+      std::all_of(size.begin(), size.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) {
+    return true;
+  }
+  const std::vector<std::string> words = feature_words();
+  return word != "page N" && std::find(words.begin(), words.end(), word) != words.end();
 }
 
 }  // namespace attest

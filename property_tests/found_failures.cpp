@@ -1,24 +1,25 @@
 #include "property_tests/found_failures.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <system_error>
 
+#include "backends/plugin/plugin_host.hpp"
 #include "contracts/printable.hpp"
 #include "fixtures/fixture.hpp"
 #include "fixtures/fixture_error.hpp"
-#include "property_tests/generators.hpp"
-#include "property_tests/in_flight.hpp"
-#include "property_tests/replay.hpp"
-#include "property_tests/run_devices.hpp"
-#include "property_tests/save_failure.hpp"
 
 namespace attest {
 namespace {
 
-const Backend* backend_of(const RunPlan& plan, const Fixture& fixture) {
-  const auto at = std::find_if(plan.backends.begin(), plan.backends.end(), [&](const Backend* one) {
-    return one->selector() == fixture.backend;
-  });
-  return at == plan.backends.end() ? nullptr : *at;
+namespace fs = std::filesystem;
+
+const Backend* backend_of(std::span<const Backend* const> backends, const Fixture& fixture) {
+  const std::string wanted =
+      names_a_plugin(fixture.backend) ? canonical_plugin(fixture.backend) : fixture.backend;
+  const auto at = std::find_if(backends.begin(), backends.end(),
+                               [&](const Backend* one) { return one->selector() == wanted; });
+  return at == backends.end() ? nullptr : *at;
 }
 
 /// What save_failure adds to the name of a fixture of such a run.
@@ -28,68 +29,79 @@ bool was_saved_in(RulesMode rules, const std::string& name) {
   return rules == RulesMode::enforce;
 }
 
-CaseResult judge_again(const RunPlan& plan, const Backend& backend, const Fixture& fixture,
-                       const std::filesystem::path& file) {
-  Case c = case_of(fixture, fixture.faulty.has_value());
-  c.origin = file.string();
-  InFlight in_flight("");
-  JudgeOptions options;
-  options.rules = plan.rules;
-  options.run = plan.run;
-  options.program = plan.program;
-  options.time_limit = plan.time_limit;
-  options.before_launch = [&](const std::string& repro) { in_flight.now(repro); };
-  return {.name = fixture.name,
-          .seed = c.seed,
-          .problem = in_words(c),
-          .features = features_of(c),
-          .judgement = judge(c, backend, options),
-          .fixture = file.string()};
+[[noreturn]] void fail(const fs::path& folder, const std::error_code& error,
+                       const std::string& more = "") {
+  throw std::system_error(error, "--out " + folder.string() + more);
+}
+
+/// Everything called .json that is no folder: of a link that leads nowhere it is said.
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  fs::directory_iterator at(folder, error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    std::error_code none;
+    if (at->path().extension() == ".json" && !at->is_directory(none)) files.push_back(at->path());
+  }
+  if (error) fail(folder, error, ": listing it");
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 }  // namespace
 
-void judge_found_failures(const RunPlan& plan, const std::function<void(const FoundAgain&)>& each) {
+void require_folder(const fs::path& folder) {
+  std::error_code error;
+  const fs::file_status status = fs::status(folder, error);
+  if (fs::is_directory(status)) return;
+  if (fs::exists(status)) fail(folder, std::make_error_code(std::errc::not_a_directory));
   std::error_code none;
-  if (!std::filesystem::is_directory(plan.out, none)) return;
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(plan.out)) {
-    if (entry.is_regular_file(none) && entry.path().extension() == ".json") {
-      files.push_back(entry.path());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  for (const std::filesystem::path& file : files) {
-    if (plan.stop != nullptr && plan.stop->load()) return;
-    std::optional<Fixture> fixture;
-    try {
-      fixture = load_fixture(file);
-    } catch (const FixtureError&) {
-      continue;  // a record or a report beside them
-    }
-    const Backend* const backend = backend_of(plan, *fixture);
-    if (backend == nullptr || !was_saved_in(plan.rules, fixture->name)) continue;
-    if (!can_run(plan, *backend)) continue;
-    FoundAgain found{.file = file, .result = judge_again(plan, *backend, *fixture, file)};
-    found.still_fails = is_failure(found.result.judgement.verdict);
-    each(found);
-  }
+  const bool link = fs::is_symlink(fs::symlink_status(folder, none));
+  if (link) fail(folder, error, ": a link that leads to no folder");
+  // It is made with the first failure, where the folders above it are some.
+  if (error != std::errc::no_such_file_or_directory) fail(folder, error);
 }
 
-std::string in_words(const FoundAgain& found) {
-  const Judgement& judgement = found.result.judgement;
-  const std::string file = printable(found.file.string());
+FoundFailures read_found(const fs::path& folder, std::span<const Backend* const> backends,
+                         RulesMode rules) {
+  require_folder(folder);
+  FoundFailures found;
+  std::error_code none;
+  if (!fs::exists(folder, none)) return found;
+  for (const fs::path& file : files_in(folder)) {
+    try {
+      const Fixture fixture = load_fixture(file);
+      const Backend* const backend = backend_of(backends, fixture);
+      if (backend == nullptr || !was_saved_in(rules, fixture.name)) continue;
+      Case c = case_of(fixture, fixture.faulty.has_value());
+      c.origin = file.string();
+      found.all.push_back({file, fixture.name, backend, std::move(c)});
+    } catch (const FixtureError& error) {
+      // Of the others it is told all the same.
+      std::string reason = error.what();
+      const std::string place = printable(file.string()) + ": ";
+      if (reason.starts_with(place)) reason.erase(0, place.size());
+      found.unread.push_back({file.string(), 0, std::move(reason)});
+    }
+  }
+  return found;
+}
+
+std::string found_line(const CaseResult& result) {
+  const Judgement& judgement = result.judgement;
+  const std::string file = printable(result.fixture);
   if (judgement.verdict == Verdict::pass) {
     return "found     no longer fails: " + file + ", which can be deleted\n";
   }
-  if (!found.still_fails) {
+  if (!is_failure(judgement.verdict)) {
     return "found     not judged (" + std::string(name(judgement.verdict)) +
-           (judgement.reason.empty() ? "" : ": " + judgement.reason) + "): " + file + "\n";
+           (judgement.reason.empty() ? "" : ": " + printable(judgement.reason)) + "): " + file +
+           "\n";
   }
   const std::string known =
-      found.result.known.empty() ? "" : "known (" + printable(found.result.known) + "), ";
-  return "found     " + known + "still fails by " + failure_kind(judgement) + ": " + file + ": " +
-         found.result.problem + "\n";
+      result.known.empty() ? "" : "known (" + printable(known_in_words(result)) + "), ";
+  return "found     " + known + "still fails by " + printable(failure_kind(judgement)) + ": " +
+         file + ": " + printable(result.problem) + "\n";
 }
 
 }  // namespace attest

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <chrono>
 
+#include "contracts/rules.hpp"
 #include "fixtures/json_reader.hpp"
 #include "fixtures/read_file.hpp"
+#include "property_tests/feature_words.hpp"
+#include "property_tests/report/by_count.hpp"
+#include "property_tests/report/near_names.hpp"
 #include "property_tests/report/numbers.hpp"
+#include "reference/oracles.hpp"
 
 namespace attest {
 namespace {
@@ -33,6 +38,39 @@ void require_a_day(const JsonReader& json) {
   if (!right) json.fail(quote(text) + " is no day as 2027-01-31");
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// What failure_kind() may say, rules aside.
+std::vector<std::string> kinds_but_rules() {
+  std::vector<std::string> kinds = {"damage", "poison"};  // launch_pair.cpp
+  for (const Oracle& oracle : all_oracles()) kinds.emplace_back(oracle.name);
+  for (const Verdict verdict : {Verdict::mismatch, Verdict::crashed, Verdict::hung}) {
+    kinds.emplace_back(name(verdict));
+  }
+  return kinds;
+}
+
+/// A word that no failure has would hide nothing and complain of nothing.
+void require_a_kind(const JsonReader& json) {
+  const std::string kind = json.text();
+  const std::vector<std::string> kinds = kinds_but_rules();
+  if (find_rule(kind) != nullptr || std::ranges::find(kinds, kind) != kinds.end()) return;
+  std::vector<std::string> all = kinds;
+  for (const Rule& rule : all_rules()) all.emplace_back(rule.id);
+  json.fail(quote(kind) + ", expected one of " + joined(kinds) +
+            ", or a rule that attest explain lists" + did_you_mean(kind, all));
+}
+
+void require_a_feature(const JsonReader& json) {
+  const std::string word = json.text();
+  if (is_feature_word(word)) return;
+  json.fail(quote(word) + ", expected one of " + joined(feature_words()));
+}
+
 KnownFailure read_entry(const JsonReader& json) {
   JsonObjectReader object(json);
   KnownFailure entry;
@@ -44,9 +82,15 @@ KnownFailure read_entry(const JsonReader& json) {
   entry.backend = object.required("backend").text();
   entry.problem = text_or_empty(object, "problem");
   if (const auto features = object.optional("features")) {
-    for (const JsonReader& word : features->elements()) entry.features.push_back(word.text());
+    for (const JsonReader& word : features->elements()) {
+      require_a_feature(word);
+      entry.features.push_back(word.text());
+    }
   }
-  entry.kind = text_or_empty(object, "kind");
+  if (const auto kind = object.optional("kind")) {
+    require_a_kind(*kind);
+    entry.kind = kind->text();
+  }
   object.finish();
   // An entry that fits everything would hide everything.
   for (const auto& [key, value] :
@@ -97,7 +141,7 @@ KnownFailures::KnownFailures(std::string_view text, std::string_view file) {
 
 std::unique_ptr<KnownFailures> KnownFailures::from_file(const std::filesystem::path& file) {
   constexpr std::size_t most = std::size_t{1} << 20;
-  return std::make_unique<KnownFailures>(read_file(file, most), file.string());
+  return std::make_unique<KnownFailures>(read_file_or_pipe(file, most), file.string());
 }
 
 std::vector<std::string> KnownFailures::expired(std::string_view today) const {
@@ -120,21 +164,37 @@ const KnownFailure* KnownFailures::meet(const CaseResult& result) {
     if (!fits(entry, result)) continue;
     ++counts_[i].judged;
     if (!is_failure(verdict)) continue;
-    if (!entry.kind.empty() && entry.kind != failure_kind(result.judgement)) continue;
+    const std::string kind = failure_kind(result.judgement);
+    if (!entry.kind.empty() && entry.kind != kind) {
+      ++counts_[i].otherwise[kind];
+      continue;
+    }
     ++counts_[i].failed;
     if (found == nullptr) found = &entry;
   }
   return found;
 }
 
-std::vector<std::string> KnownFailures::unexpected_passes() const {
+std::vector<std::string> KnownFailures::contradicted() const {
   std::vector<std::string> sentences;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (counts_[i].judged == 0 || counts_[i].failed > 0) continue;
-    sentences.push_back("known failure \"" + entries_[i].name + "\" no longer fails, in " +
-                        counted(counts_[i].judged, "case") + " that it is about: drop it, or see " +
-                        entries_[i].issue);
+    const KnownFailure& entry = entries_[i];
+    const Count& count = counts_[i];
+    if (count.judged == 0 || count.failed > 0) continue;
+    const std::string judged = counted(count.judged, "case") + " that it is about";
+    std::string text = "known failure \"" + entry.name + "\" ";
+    if (count.otherwise.empty()) {
+      text += "no longer fails, in " + judged + ": drop it";
+    } else {
+      text += "does not fail by " + entry.kind + ": of " + judged;
+      for (const auto& [kind, failed] : by_count(count.otherwise)) {
+        text += (text.ends_with("about") ? ", " : " and ") + std::to_string(failed) +
+                (failed == 1 ? " fails by " : " fail by ") + kind;
+      }
+      text += "; correct its kind";
+    }
+    sentences.push_back(text + ", or see " + entry.issue);
   }
   return sentences;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,7 +21,7 @@ struct KnownFailure {
   // Which cases: every one that is given must fit.
   std::string backend;  ///< full name, or a beginning that ends before '.', '-' or '@'
   std::string problem;  ///< a part of the problem in words
-  std::vector<std::string> features;  ///< words of the coverage line, all of them
+  std::vector<std::string> features;  ///< words of the coverage line (feature_words), all of them
   // How they fail.
   std::string kind;  ///< oracle, rule or verdict (failure_kind); empty = in any way
 };
@@ -30,7 +31,7 @@ class KnownFailures {
  public:
   /// {"schema": 1, "known": [...]}. \throws FixtureError naming file, place and value
   KnownFailures(std::string_view text, std::string_view file);
-  /// \throws the same, and for a file that does not read
+  /// \throws the same, and for a file that does not read; a pipe may be one
   static std::unique_ptr<KnownFailures> from_file(const std::filesystem::path& file);
 
   /// "known failure <name> expired on <day>: <issue>" of each whose day is before `today`.
@@ -40,15 +41,16 @@ class KnownFailures {
   /// that it fits, whether it failed or not.
   const KnownFailure* meet(const CaseResult& result);
 
-  /// Entries of which cases were judged and none failed as they say: fixed, or never right. One
-  /// sentence each.
-  std::vector<std::string> unexpected_passes() const;
+  /// Entries of which cases were judged and none failed as they say: fixed, never right, or failing
+  /// in another way, which is said. One sentence each.
+  std::vector<std::string> contradicted() const;
 
   const std::vector<KnownFailure>& entries() const { return entries_; }
 
  private:
   struct Count {
     std::int64_t judged = 0, failed = 0;
+    std::map<std::string, std::int64_t> otherwise;  ///< failures of other kinds
   };
   std::vector<KnownFailure> entries_;
   mutable std::mutex mutex_;

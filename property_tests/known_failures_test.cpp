@@ -2,13 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "backends/registry.hpp"
-#include "fixtures/fixture.hpp"
 #include "fixtures/fixture_error.hpp"
-#include "property_tests/found_failures.hpp"
-#include "property_tests/report/atomic_file.hpp"
+#include "property_tests/case_stream.hpp"
+#include "property_tests/feature_words.hpp"
+#include "property_tests/generators.hpp"
 
 namespace attest {
 namespace {
@@ -16,7 +15,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using testing::SizeIs;
 
 std::string entry(std::string_view more, std::string_view name = "n") {
@@ -62,18 +60,33 @@ TEST(KnownFailures, CoverFailuresThatFitInEveryWordThatIsGiven) {
 TEST(KnownFailures, ComplainWhenWhatTheySayPassesInEveryCase) {
   const std::string text = list(entry(R"(, "backend": "scalar.unified", "kind": "hard")"));
   KnownFailures passes(text, "k.json");
-  EXPECT_THAT(passes.unexpected_passes(), IsEmpty());  // nothing was judged
+  EXPECT_THAT(passes.contradicted(), IsEmpty());  // nothing was judged
   EXPECT_EQ(passes.meet(result_of(Verdict::unsupported)), nullptr);
-  EXPECT_THAT(passes.unexpected_passes(), IsEmpty());
+  EXPECT_THAT(passes.contradicted(), IsEmpty());
   EXPECT_EQ(passes.meet(result_of(Verdict::pass)), nullptr);
-  EXPECT_EQ(passes.meet(result_of(Verdict::mismatch, "lse")), nullptr);
-  EXPECT_THAT(passes.unexpected_passes(),
+  EXPECT_EQ(passes.meet(result_of(Verdict::pass)), nullptr);
+  EXPECT_THAT(passes.contradicted(),
               ElementsAre("known failure \"n\" no longer fails, in 2 cases that it is about: drop "
                           "it, or see https://example.org/1"));
   KnownFailures fails(text, "k.json");
   EXPECT_EQ(fails.meet(result_of(Verdict::pass)), nullptr);
   EXPECT_NE(fails.meet(result_of(Verdict::mismatch)), nullptr);
-  EXPECT_THAT(fails.unexpected_passes(), IsEmpty());
+  EXPECT_THAT(fails.contradicted(), IsEmpty());
+}
+
+TEST(KnownFailures, SayWhatElseACaseFailsBy) {
+  KnownFailures known(list(entry(R"(, "backend": "scalar.unified", "kind": "hard")")), "k.json");
+  for (const char* const oracle : {"lse", "z", "lse"}) {
+    EXPECT_EQ(known.meet(result_of(Verdict::mismatch, oracle)), nullptr);
+  }
+  EXPECT_EQ(known.meet(result_of(Verdict::pass)), nullptr);
+  EXPECT_THAT(
+      known.contradicted(),
+      ElementsAre("known failure \"n\" does not fail by hard: of 4 cases that it is about, 2 "
+                  "fail by lse and 1 fails by z; correct its kind, or see "
+                  "https://example.org/1"));
+  EXPECT_NE(known.meet(result_of(Verdict::mismatch)), nullptr);
+  EXPECT_THAT(known.contradicted(), IsEmpty());
 }
 
 TEST(KnownFailures, ExpireAfterTheirLastDay) {
@@ -99,6 +112,16 @@ TEST(KnownFailures, RefuseAListThatHidesEverythingOrSaysNothing) {
   EXPECT_THAT(error_of(list(entry(R"(, "backend": "a", "window": 4)"))), HasSubstr("window"));
   EXPECT_THAT(error_of(list(entry(R"(, "backend": "a")") + "," + entry(R"(, "backend": "b")"))),
               HasSubstr("stands twice"));
+  // A word that no case and no failure has would hide nothing and never be contradicted.
+  const std::string kind = error_of(list(entry(R"(, "backend": "a", "kind": "hrad")")));
+  EXPECT_THAT(kind, HasSubstr("k.json: /known/0/kind: \"hrad\", expected one of damage, poison, "
+                              "rows, hard, z, gain, lse, mismatch, crashed, hung, or a rule"));
+  EXPECT_THAT(kind, HasSubstr("did you mean hard"));
+  const std::string rule =
+      error_of(list(entry(R"(, "backend": "a", "kind": "seqused_k.counts_this_step_tokens")")));
+  EXPECT_THAT(rule, HasSubstr("did you mean seqused_k.counts_this_steps_tokens"));
+  EXPECT_THAT(error_of(list(entry(R"(, "backend": "a", "features": ["sinks", "windows"])"))),
+              HasSubstr("/known/0/features/1: \"windows\", expected one of decode, "));
   for (const char* const day : {"2027-02-30", "soon", "2027-1-31", "2027-13-01"}) {
     EXPECT_THAT(error_of(list(std::string(R"({"name": "n", "issue": "i", "backend": "b",
         "expires": ")") + day +
@@ -110,81 +133,24 @@ TEST(KnownFailures, RefuseAListThatHidesEverythingOrSaysNothing) {
   EXPECT_THROW(KnownFailures::from_file("no/such/file"), FixtureError);
 }
 
-class FoundFailures : public testing::Test {
- protected:
-  void SetUp() override { std::filesystem::remove_all(folder); }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
-  RunPlan plan_for(std::string_view selector) const {
+TEST(KnownFailures, MayNameEveryWordThatCasesHave) {
+  for (const char* const signature : {"scalar.unified", "scalar.decode", "scalar.mla_decode"}) {
+    const Backend& backend = *select_backends(signature).front();
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      const Capabilities& can = backend.capabilities();
+      const Case c = generate(1, i, {.signature = can.signature, .capabilities = &can});
+      for (const std::string& word : features_of(c)) EXPECT_TRUE(is_feature_word(word)) << word;
+    }
     RunPlan plan;
-    plan.backends = select_backends(selector);
-    plan.count = 3;
-    plan.max_kv = 64;
-    plan.max_requests = 2;
-    plan.shrink_budget = std::chrono::milliseconds(500);
-    plan.out = folder;
-    return plan;
+    plan.profile = Profile::large_kv;
+    for (std::int64_t i = 0; i < stream_length(plan, backend); ++i) {
+      for (const std::string& word : case_at(plan, backend, i, 0).features) {
+        EXPECT_TRUE(is_feature_word(word)) << word;
+      }
+    }
   }
-
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / ("attest_found." + std::to_string(getpid()));
-};
-
-TEST_F(FoundFailures, AreJudgedAgainOnTheirBackendAlone) {
-  const RunPlan plan = plan_for("faulty-causal_one_too_short.unified@cpu");
-  run_cases(plan, {});
-  std::vector<FoundAgain> found;
-  const auto keep = [&](const FoundAgain& one) { found.push_back(one); };
-  judge_found_failures(plan, keep);
-  ASSERT_FALSE(found.empty());
-  EXPECT_TRUE(found[0].still_fails);
-  EXPECT_THAT(in_words(found[0]), HasSubstr("still fails by hard: " + folder.string()));
-  found.clear();
-  judge_found_failures(plan_for("scalar.unified@cpu"), keep);
-  EXPECT_THAT(found, IsEmpty());
-  RunPlan reported = plan;
-  reported.rules = RulesMode::report;
-  judge_found_failures(reported, keep);
-  EXPECT_THAT(found, IsEmpty());
-}
-
-/// Fixed, as if its kernel were another.
-TEST_F(FoundFailures, SayWhatNoLongerFails) {
-  run_cases(plan_for("faulty-causal_one_too_short.unified@cpu"), {});
-  for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    Fixture fixture = load_fixture(file.path());
-    fixture.backend = "scalar.unified@cpu";
-    write_atomically(file.path(), to_json(fixture));
-  }
-  std::vector<FoundAgain> found;
-  judge_found_failures(plan_for("scalar.unified@cpu"),
-                       [&](const FoundAgain& one) { found.push_back(one); });
-  ASSERT_FALSE(found.empty());
-  EXPECT_FALSE(found[0].still_fails);
-  EXPECT_THAT(in_words(found[0]), HasSubstr("no longer fails: " + folder.string()));
-  // Only what passed is fixed: a case that was not judged, or could not have failed, is kept.
-  for (const Verdict verdict : {Verdict::unsupported, Verdict::untrusted, Verdict::unavailable}) {
-    found[0].result.judgement.verdict = verdict;
-    found[0].result.judgement.reason = "page 1";
-    EXPECT_THAT(in_words(found[0]), HasSubstr(std::string(name(verdict)) + ": page 1"));
-    EXPECT_THAT(in_words(found[0]), Not(HasSubstr("can be deleted")));
-  }
-}
-
-TEST_F(FoundFailures, OfAFolderThatIsNotThereAreNone) {
-  judge_found_failures(plan_for("scalar.unified@cpu"), [](const FoundAgain&) { FAIL(); });
-}
-
-TEST_F(FoundFailures, ThatAreKnownDoNotCountNorCostAShrink) {
-  RunPlan plan = plan_for("faulty-causal_one_too_short.unified@cpu");
-  KnownFailures known(list(entry(R"(, "backend": "faulty-causal_one_too_short")")), "k.json");
-  plan.known = &known;
-  const RunSummary summary = run_cases(plan, {});
-  EXPECT_EQ(summary.tallies[0].failed(), 0);
-  EXPECT_GT(summary.tallies[0].known, 0);
-  EXPECT_EQ(summary.tallies[0].cases(), 3);
-  EXPECT_FALSE(std::filesystem::exists(folder));
-  EXPECT_THAT(known.unexpected_passes(), IsEmpty());
+  EXPECT_FALSE(is_feature_word("page"));
+  EXPECT_FALSE(is_feature_word("page N"));
 }
 
 }  // namespace

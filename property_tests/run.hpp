@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "property_tests/found_failures.hpp"
 #include "property_tests/judge.hpp"
 #include "property_tests/report/result.hpp"
 #include "property_tests/report/tally.hpp"
@@ -73,6 +74,8 @@ struct RunPlan {
   std::chrono::milliseconds shrink_budget{10'000};  ///< per failure; 0 = do not shrink
   int max_trials = 200;                             ///< of one shrink
   std::filesystem::path out = "fixtures/found";
+  /// Judged before any new case of their backends, within the same limits.
+  std::vector<FoundFailure> found;
   KnownFailures* known = nullptr;  ///< what it has is told in a line and fails nothing; may be null
   std::string program = "attest";  ///< of repro lines
   int jobs = 0;  ///< cases at a time; 0 = one per core, one for backends that run isolated
@@ -100,8 +103,9 @@ struct RunSummary {
   std::exception_ptr error;  ///< a broken machine or disk that ended the run
 };
 
-/// Judges every case of the plan on every backend. A failing case is shrunk (same verdict, same
-/// oracle or rule), diagnosed, saved as a fixture under plan.out, and the run goes on.
+/// Judges what was found before and every case of the plan on every backend. A failing case is
+/// shrunk (same verdict, same oracle or rule), diagnosed, saved as a fixture under plan.out, and
+/// the run goes on.
 /// \throws std::invalid_argument when the plan selects nothing.
 RunSummary run_cases(const RunPlan& plan, const std::vector<RunObserver*>& observers);
 

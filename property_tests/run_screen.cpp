@@ -7,7 +7,7 @@
 namespace attest {
 namespace {
 
-/// Of each doubtful verdict, this many cases are named.
+/// Of each doubtful verdict and each known failure, this many cases are named.
 constexpr std::int64_t max_lines = 3;
 
 std::string failures_text(const BackendTally& tally) {
@@ -19,11 +19,24 @@ std::string failures_text(const BackendTally& tally) {
   return text + "\n";
 }
 
+/// How many of the table's cases are no new ones.
+std::string found_text(const std::vector<BackendTally>& tallies) {
+  std::int64_t found = 0, failed = 0;
+  for (const BackendTally& tally : tallies) {
+    found += tally.found;
+    failed += tally.found_failed;
+  }
+  if (found == 0) return "";
+  return "found     " + counted(found, "case") + " of the table " + (found == 1 ? "is" : "are") +
+         " saved by earlier runs, " + std::to_string(failed) + " of them still failing\n";
+}
+
 }  // namespace
 
 void RunScreen::begins(const Backend& backend, std::int64_t cases) {
-  blocks_ = known_lines_ = 0;
-  lines_.clear();
+  blocks_ = 0;
+  known_.clear();
+  doubtful_.clear();
   progress_.begin(std::string(backend.name()), cases);
 }
 
@@ -38,14 +51,16 @@ void RunScreen::launches(const std::string& repro) {
 
 void RunScreen::judged(const CaseResult& result, const BackendTally& so_far) {
   const Verdict verdict = result.judgement.verdict;
-  if (!result.known.empty()) {
-    if (++known_lines_ <= max_lines) {
-      print("known     " + printable(result.known) + ": " + result.name + ", " +
+  if (result.found) {
+    print(found_line(result));
+  } else if (!result.known.empty()) {
+    if (++known_[known_in_words(result)] <= max_lines) {
+      print("known     " + printable(known_in_words(result)) + ": " + result.name + ", " +
             printable(failure_kind(result.judgement)) + "\n");
     }
   } else if (is_failure(verdict)) {
     if (++blocks_ <= in_full_) print("\n" + failure_text(result, results_) + "\n");
-  } else if (verdict != Verdict::pass && ++lines_[verdict] <= max_lines) {
+  } else if (verdict != Verdict::pass && ++doubtful_[verdict] <= max_lines) {
     print(result_line(result, results_));
   }
   progress_.advance(so_far.cases(), so_far.failed());
@@ -53,6 +68,16 @@ void RunScreen::judged(const CaseResult& result, const BackendTally& so_far) {
 
 void RunScreen::ends(const BackendTally& tally) {
   progress_.end();
+  for (const auto& [entry, count] : known_) {
+    if (count <= max_lines) continue;
+    print("known     " + printable(entry) + ": and " + std::to_string(count - max_lines) +
+          " more\n");
+  }
+  for (const auto& [verdict, count] : doubtful_) {
+    if (count <= max_lines) continue;
+    print(std::string(name(verdict)) + "  " + tally.backend + "  and " +
+          std::to_string(count - max_lines) + " more\n");
+  }
   if (blocks_ > in_full_) {
     print(tally.backend + ": " + counted(blocks_ - in_full_, "further failure") +
           " not shown; --record FILE keeps all of them\n");
@@ -63,7 +88,7 @@ std::string run_summary_text(const RunSummary& summary, const Console& console) 
   std::string text =
       "\n" + tally_table(summary.tallies, console) + "\n" + coverage_lines(summary.tallies);
   for (const BackendTally& tally : summary.tallies) text += failures_text(tally);
-  return text;
+  return text + found_text(summary.tallies);
 }
 
 }  // namespace attest

@@ -33,8 +33,9 @@ class RunScreen : public RunObserver {
   Progress progress_;
   std::int64_t in_full_;
   bool show_launches_;
-  std::int64_t blocks_ = 0, known_lines_ = 0;
-  std::map<Verdict, std::int64_t> lines_;
+  std::int64_t blocks_ = 0;
+  std::map<std::string, std::int64_t> known_;  ///< by entry
+  std::map<Verdict, std::int64_t> doubtful_;
 };
 
 /// Writes every case into a record as it is judged.

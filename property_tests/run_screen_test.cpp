@@ -51,6 +51,38 @@ TEST(RunScreen, NamesAFewCasesThatWereNotJudged) {
     ++lines;
   }
   EXPECT_EQ(lines, 3U) << text;
+  EXPECT_TRUE(has(text, "untrusted  scalar.unified@cpu  and 2 more\n")) << text;
+}
+
+TEST(RunScreen, NamesTheLinkOfAKnownFailureAndHowManyMoreThereAre) {
+  CaseResult known = sample_mismatch();
+  known.known = "softcap";
+  known.known_issue = "https://example.org/7";
+  CaseResult other = known;
+  other.known = "sinks";
+  const std::string text = shown({known, known, other, known, known, known}, 5, false);
+  EXPECT_TRUE(has(text, "known     softcap, https://example.org/7: case 42, hard\n")) << text;
+  EXPECT_TRUE(has(text, "known     softcap, https://example.org/7: and 2 more\n")) << text;
+  EXPECT_TRUE(has(text, "known     sinks, https://example.org/7: case 42, hard\n")) << text;
+  EXPECT_FALSE(has(text, "sinks, https://example.org/7: and")) << text;
+}
+
+TEST(RunScreen, TellsWhatWasFoundBeforeInALineAndAfterTheTable) {
+  CaseResult found = sample_mismatch();
+  found.found = true;
+  found.fixture = "found/x.json";
+  EXPECT_TRUE(has(shown({found}, 5, false), "found     still fails by hard: found/x.json: "));
+  RunSummary summary;
+  summary.tallies.emplace_back();
+  summary.tallies[0].backend = "scalar.unified@cpu";
+  summary.tallies[0].add(found);
+  found.judgement = sample_pass().judgement;
+  summary.tallies[0].add(found);
+  const std::string text = run_summary_text(summary, Console::silent());
+  EXPECT_TRUE(has(text,
+                  "found     2 cases of the table are saved by earlier runs, 1 of them still "
+                  "failing\n"))
+      << text;
 }
 
 TEST(RunScreen, PrintsLaunchLinesWhenAsked) {

@@ -52,6 +52,7 @@ enum class Outcome { passed, failure, error, skipped };
 
 Outcome outcome_of(const CaseResult& result) {
   if (!result.known.empty()) return Outcome::skipped;
+  if (says_nothing(result)) return Outcome::skipped;
   if (result.expected) return result.unexpected.empty() ? Outcome::passed : Outcome::failure;
   switch (result.judgement.verdict) {
     case Verdict::pass:
@@ -74,7 +75,8 @@ std::string body_of(const CaseResult& result, Outcome outcome) {
   const Judgement& judgement = result.judgement;
   const std::string& why = result.unexpected.empty() ? judgement.reason : result.unexpected;
   if (outcome == Outcome::skipped) {
-    const std::string known = result.known.empty() ? "" : "known failure " + result.known + ", ";
+    const std::string known =
+        result.known.empty() ? "" : "known failure " + known_in_words(result) + ", ";
     return "      <skipped" +
            attribute("message", known + std::string(name(judgement.verdict)) + ": " + why) + "/>\n";
   }

@@ -51,6 +51,21 @@ TEST(Junit, SkipsWhatCouldNotRunAndFailsWhatCouldNotHaveFailed) {
   EXPECT_TRUE(has(xml, "<failure type=\"untrusted\""));
 }
 
+TEST(Junit, LinksAKnownFailureAndFailsNothingForAFoundOneThatSaysNothing) {
+  JunitReport report;
+  CaseResult known = sample_mismatch();
+  known.known = "softcap";
+  known.known_issue = "https://example.org/7";
+  report.add(known);
+  CaseResult found = sample_pass();
+  found.found = true;
+  found.judgement.verdict = Verdict::untrusted;
+  report.add(found);
+  const std::string xml = report.xml({});
+  EXPECT_TRUE(has(xml, "known failure softcap, https://example.org/7, mismatch: ")) << xml;
+  EXPECT_TRUE(has(xml, "failures=\"0\" errors=\"0\" skipped=\"2\"")) << xml;
+}
+
 TEST(Junit, JudgesAReplayByItsExpectationAlone) {
   JunitReport report;
   CaseResult expected = sample_mismatch();

@@ -64,6 +64,9 @@ Json tally_object(const BackendTally& tally) {
   for (const Verdict verdict : all_verdicts)
     json[std::string(name(verdict))] = tally.count(verdict);
   json["known"] = tally.known;
+  json["found"] = tally.found;
+  json["found_failed"] = tally.found_failed;
+  json["found_not_judged"] = tally.found_silent;
   json["seconds"] = number(tally.seconds);
   json["worst_error_over_bound"] = number(tally.worst_over_bound);
   json["worst_z"] = number(tally.worst_z);
@@ -127,7 +130,11 @@ std::string case_json(const CaseResult& result) {
   for (const Finding& finding : judgement.findings) {
     json["findings"].push_back(finding_object(finding));
   }
-  if (!result.known.empty()) json["known"] = result.known;
+  if (!result.known.empty()) {
+    json["known"] = result.known;
+    json["known_issue"] = result.known_issue;
+  }
+  if (result.found) json["found"] = true;
   if (result.expected) {
     json["expected"] = name(*result.expected);
     json["unexpected"] = result.unexpected;
@@ -135,12 +142,11 @@ std::string case_json(const CaseResult& result) {
   return dumped(json);
 }
 
-std::string summary_json(std::span<const BackendTally> tallies, int exit_code, bool interrupted) {
-  Json json = {{"kind", "summary"},
-               {"schema", record_schema},
-               {"exit", exit_code},
-               {"interrupted", interrupted},
-               {"backends", Json::array()}};
+std::string summary_json(std::span<const BackendTally> tallies, int exit_code, bool interrupted,
+                         std::int64_t unread) {
+  Json json = {{"kind", "summary"}, {"schema", record_schema},
+               {"exit", exit_code}, {"interrupted", interrupted},
+               {"unread", unread},  {"backends", Json::array()}};
   for (const BackendTally& tally : tallies) json["backends"].push_back(tally_object(tally));
   return dumped(json);
 }

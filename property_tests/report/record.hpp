@@ -31,7 +31,9 @@ struct RecordHeader {
 /// {"kind": "case"} as they are judged, then {"kind": "summary"}. Each without the newline.
 std::string header_json(const RecordHeader& header);
 std::string case_json(const CaseResult& result);
-std::string summary_json(std::span<const BackendTally> tallies, int exit_code, bool interrupted);
+/// `unread`: files of found failures that do not read; each has a {"kind": "unread"} line.
+std::string summary_json(std::span<const BackendTally> tallies, int exit_code, bool interrupted,
+                         std::int64_t unread = 0);
 std::string replay_summary_json(std::span<const CaseResult> results, int exit_code,
                                 bool interrupted);
 

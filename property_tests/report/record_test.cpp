@@ -80,6 +80,32 @@ TEST(Record, SummaryCountsEveryVerdict) {
   EXPECT_EQ(json["backends"][0]["failure_kinds"]["hard"], 1);
 }
 
+TEST(Record, SaysWhatEarlierRunsFoundAndWhatIsKnown) {
+  CaseResult result = sample_mismatch();
+  EXPECT_FALSE(Json::parse(case_json(result)).contains("found"));
+  result.found = true;
+  result.known = "softcap";
+  result.known_issue = "https://example.org/7";
+  const Json json = Json::parse(case_json(result));
+  EXPECT_EQ(json["found"], true);
+  EXPECT_EQ(json["known"], "softcap");
+  EXPECT_EQ(json["known_issue"], "https://example.org/7");
+  result.known.clear();
+  BackendTally tally;
+  tally.add(result);
+  result.judgement.verdict = Verdict::untrusted;
+  tally.add(result);
+  const std::array tallies = {tally};
+  const Json summary = Json::parse(summary_json(tallies, 1, false, 2));
+  EXPECT_EQ(summary["unread"], 2);
+  EXPECT_EQ(summary["backends"][0]["mismatch"], 1);
+  EXPECT_EQ(summary["backends"][0]["untrusted"], 0);
+  EXPECT_EQ(summary["backends"][0]["cases"], 1);
+  EXPECT_EQ(summary["backends"][0]["found"], 1);
+  EXPECT_EQ(summary["backends"][0]["found_failed"], 1);
+  EXPECT_EQ(summary["backends"][0]["found_not_judged"], 1);
+}
+
 TEST(Record, FileHoldsEveryLineAsSoonAsItIsWritten) {
   const std::string path = testing::TempDir() + "attest_record_test.jsonl";
   RecordFile file(path);

@@ -21,17 +21,25 @@ struct CaseResult {
   Judgement judgement;
   /// Only in a replay, or where a run was told what to expect.
   std::optional<Verdict> expected;
-  std::string side;        ///< of a replay: "with the fault", "without the fault" or empty
-  std::string rules;       ///< of a replay: "enforced", "reported" or "off"
-  std::string story;       ///< of a replay: the fixture's
-  std::string unexpected;  ///< why it is not what was expected; empty = it is
-  std::string fixture;     ///< file that replays it; empty = none
-  std::string known;       ///< entry of the list of known failures that says so; empty = none
-  std::string shrunk;      ///< "36 trials, 7 steps: decode 1 req 1:1 ..."; empty = not shrunk
+  std::string side;         ///< of a replay: "with the fault", "without the fault" or empty
+  std::string rules;        ///< of a replay: "enforced", "reported" or "off"
+  std::string story;        ///< of a replay: the fixture's
+  std::string unexpected;   ///< why it is not what was expected; empty = it is
+  std::string fixture;      ///< file that replays it; empty = none
+  std::string known;        ///< entry of the list of known failures that says so; empty = none
+  std::string known_issue;  ///< its link
+  std::string shrunk;       ///< "36 trials, 7 steps: decode 1 req 1:1 ..."; empty = not shrunk
+  bool found = false;       ///< not of the stream: a failure that an earlier run saved
 };
 
 /// A verdict that says the case went wrong, as opposed to one that says it was not judged.
 bool is_failure(Verdict verdict);
+
+/// Whether a found failure says nothing now: it was not judged, or could not have failed.
+bool says_nothing(const CaseResult& result);
+
+/// "<entry>, <link>" of a known failure.
+std::string known_in_words(const CaseResult& result);
 
 /// Name of the first oracle that failed, else the first rejecting rule, else the verdict: two
 /// failures of equal kind are probably one bug.

@@ -21,6 +21,14 @@ bool is_worse(double value, double worst) {
 
 void BackendTally::add(const CaseResult& result) {
   const Judgement& judgement = result.judgement;
+  if (says_nothing(result)) {
+    ++found_silent;
+    return;
+  }
+  if (result.found) {
+    ++found;
+    found_failed += is_failure(judgement.verdict) ? 1 : 0;
+  }
   if (!judgement.engine.empty()) engine = judgement.engine;
   if (!result.known.empty()) {
     ++known;
@@ -76,6 +84,9 @@ std::string tally_table(std::span<const BackendTally> tallies, const Console& co
   for (const Verdict verdict : all_verdicts) {
     if (shown(verdict)) columns.push_back({std::string(name(verdict)), right});
   }
+  const bool any_found = std::any_of(tallies.begin(), tallies.end(),
+                                     [](const BackendTally& tally) { return tally.found > 0; });
+  if (any_found) columns.push_back({"found", right});
   const bool any_known = std::any_of(tallies.begin(), tallies.end(),
                                      [](const BackendTally& tally) { return tally.known > 0; });
   if (any_known) columns.push_back({"known", right});
@@ -91,6 +102,7 @@ std::string tally_table(std::span<const BackendTally> tallies, const Console& co
       const std::string number = std::to_string(tally.count(verdict));
       row.push_back(tally.count(verdict) > 0 ? console.as(verdict, number) : number);
     }
+    if (any_found) row.push_back(std::to_string(tally.found));
     if (any_known) row.push_back(std::to_string(tally.known));
     const bool ran = tally.cases() > 0;
     const auto cases = static_cast<double>(tally.cases());

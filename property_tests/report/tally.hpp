@@ -26,7 +26,10 @@ struct BackendTally {
   bool without_a_case = false;  ///< the backend could not run at all: its one verdict is no case's
   std::array<std::int64_t, all_verdicts.size()> verdicts{};
   std::int64_t known = 0;  ///< failures that a list of known ones has; they count as no verdict
-  double seconds = 0;      ///< wall time of this backend's part
+  /// Of all of these, the failures of earlier runs that were judged again, and still fail.
+  std::int64_t found = 0, found_failed = 0;
+  std::int64_t found_silent = 0;  ///< those that were not judged or could not fail: counted nowhere
+  double seconds = 0;             ///< wall time of this backend's part
   double worst_over_bound = 0;
   double worst_z = 0;
   std::string worst_case;  ///< name of the case with the largest error / bound
