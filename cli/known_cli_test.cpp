@@ -39,6 +39,20 @@ TEST_F(KnownCli, FoundFailuresComeFirstInTheNextRunAndFailIt) {
   EXPECT_FALSE(has(other.out, "found  "));
 }
 
+/// One that hangs is no reason to stay: the run's limits are those of new cases.
+TEST_F(KnownCli, AFoundFailureKeepsToTheBudget) {
+  const auto flags = [&](const std::string& limit) {
+    return arguments(
+        {"--backend", "faulty-hang.unified@cpu", "--cases", "1", "--time-limit", limit});
+  };
+  EXPECT_EQ(attest_cli(flags("0.2")).code, 6);
+  auto within = flags("3600");
+  within.insert(within.end(), {"--budget", "0.3", "--json"});
+  const Finished run = attest_cli(within);
+  EXPECT_TRUE(has(run.err, "faulty-hang.unified@cpu: out of time after 0 of 2 cases")) << run.err;
+  EXPECT_TRUE(has(run.out, "{\"kind\":\"summary\"")) << run.out;
+}
+
 /// The stream alone would pass: the only failure is the one that was found before.
 TEST_F(KnownCli, AFoundFailureAloneIsAFailure) {
   EXPECT_EQ(attest_cli(arguments({"--backend", faulty, "--cases", "3", "--shrink-time", "0"})).code,

@@ -71,7 +71,7 @@ TEST(Detection, NamesTheLineThatDoesNotRead) {
          "run.jsonl, line 1: /kind: \"case\", expected one of header, mutant"},
         {R"({"kind": "header", "schema": 2})", "run.jsonl, line 1: /schema: "},
         {R"({"kind": "mutant", "mutant": 3})", "run.jsonl, line 1: /mutant: 3, expected a string"},
-        {"[1]", "run.jsonl, line 1: /: array, expected an object"}}) {
+        {"[1]", "run.jsonl, line 1: /: an array, expected an object"}}) {
     try {
       add_recorded(line, "run.jsonl", read);
       ADD_FAILURE() << line;
