@@ -75,7 +75,12 @@ Ending replay(Options& options) {
   const Console err = Console::of(STDERR_FILENO, "standard error");
   const Console out = options.json ? err : Console::of(STDOUT_FILENO, "standard output");
   if (!options.plan.backend.empty()) select_backends(options.plan.backend);
-  const std::vector<std::filesystem::path> files = fixture_files(options.paths);
+  std::int64_t unread = 0;
+  const std::vector<std::filesystem::path> files =
+      fixture_files(options.paths, [&](const UnreadInput& folder) {
+        err.print("attest: " + printable(folder.file + ": " + folder.reason) + "\n");
+        ++unread;
+      });
   RecordHeader header{.command = "replay",
                       .arguments = options.arguments,
                       .count = static_cast<std::int64_t>(files.size()),
@@ -89,7 +94,6 @@ Ending replay(Options& options) {
   }
   std::vector<CaseResult> results;
   JunitReport junit;
-  std::int64_t unread = 0;
   std::exception_ptr broken;
   for (const std::filesystem::path& file : files) {
     const std::size_t before = results.size();

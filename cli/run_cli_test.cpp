@@ -191,7 +191,7 @@ TEST_F(RunCli, FixtureThatCannotBeWrittenExitsSeventyFourAfterTellingTheFailure)
   all.insert(all.end(), {"--shrink-time", "0"});
   const Finished run = attest_cli(all);
   EXPECT_EQ(run.code, 74) << run.out;
-  EXPECT_TRUE(has(run.err, "/proc/nowhere")) << run.err;
+  EXPECT_TRUE(has(run.err, "attest: --out /proc/nowhere: making it: ")) << run.err;
   EXPECT_TRUE(has(run.out, "MISMATCH")) << run.out;
   EXPECT_TRUE(has(run.out, "ended by an error after")) << run.out;
 }

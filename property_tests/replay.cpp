@@ -6,12 +6,15 @@
 #include "backends/registry.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture.hpp"
+#include "fixtures/read_file.hpp"
 #include "property_tests/generators.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/save_failure.hpp"
 
 namespace attest {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::vector<const Backend*> of_signature(const std::vector<const Backend*>& backends,
                                          Signature signature) {
@@ -184,10 +187,32 @@ void judge_on_backends(const Fixture& fixture, const FixtureSide& side,
   }
 }
 
+/// Linked folders are not entered.
+std::vector<fs::path> files_below(const fs::path& folder, const UnreadSink& unread) {
+  std::vector<fs::path> files;
+  std::vector<fs::path> folders = {folder};
+  while (!folders.empty()) {
+    const fs::path here = std::move(folders.back());
+    folders.pop_back();
+    std::error_code error;
+    for (fs::directory_iterator at(here, error), end; !error && at != end; at.increment(error)) {
+      std::error_code none;
+      if (at->symlink_status(none).type() == fs::file_type::directory) {
+        folders.push_back(at->path());
+      } else if (!at->is_directory(none) && at->path().extension() == ".json") {
+        files.push_back(at->path());  // links that lead nowhere too: reading them says why
+      }
+    }
+    if (!error) continue;
+    throw_if_resources_ran_out(error.value(), here);
+    unread({here.string(), 0, "cannot be listed: " + error.message()});
+  }
+  return files;
+}
+
 }  // namespace
 
-std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesystem::path>& paths) {
-  namespace fs = std::filesystem;
+std::vector<fs::path> fixture_files(const std::vector<fs::path>& paths, const UnreadSink& unread) {
   std::vector<fs::path> files;
   for (const fs::path& path : paths) {
     std::error_code none;
@@ -195,14 +220,12 @@ std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesyst
       files.push_back(path);
       continue;
     }
-    std::vector<fs::path> inside;
-    for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      // Links that lead nowhere too: reading them says why.
-      if (!entry.is_directory(none) && entry.path().extension() == ".json") {
-        inside.push_back(entry.path());
-      }
-    }
-    if (inside.empty()) throw FixtureError(path.string() + ": holds no .json file");
+    bool whole = true;
+    std::vector<fs::path> inside = files_below(path, [&](const UnreadInput& folder) {
+      whole = false;
+      report_unread(unread, folder);
+    });
+    if (inside.empty() && whole) throw FixtureError(path.string() + ": holds no .json file");
     std::sort(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/unread_input.hpp"
 #include "property_tests/judge.hpp"
 #include "property_tests/report/result.hpp"
 
@@ -23,8 +24,9 @@ struct ReplayPlan {
 };
 
 /// The .json files that `paths` name, in order; a directory stands for every one below it, by name.
-/// \throws std::filesystem::filesystem_error, FixtureError for a directory without any
-std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesystem::path>& paths);
+/// Folders that cannot be listed go to `unread`. \throws FixtureError for a directory without any
+std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesystem::path>& paths,
+                                                 const UnreadSink& unread = {});
 
 /// Judges a fixture from each side (with the fault, without it), on each backend it names or, when
 /// it names none, on every available honest backend of its signature, in each rules mode. Of a

@@ -192,6 +192,21 @@ TEST_F(Replay, NamesTheProblemAndTheLineWhereNoBackendFits) {
             "bin/attest replay " + path.string() + " --backend scalar.unified@cpu");
 }
 
+TEST_F(Replay, NamesTheFoldersThatCannotBeListed) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may list any folder";
+  save(short_prefix());
+  fs::create_directories(folder / "closed");
+  fs::permissions(folder / "closed", fs::perms::none);
+  std::vector<UnreadInput> unread;
+  const auto files =
+      fixture_files({folder}, [&](const UnreadInput& one) { unread.push_back(one); });
+  fs::permissions(folder / "closed", fs::perms::owner_all);
+  EXPECT_EQ(files.size(), 1U);
+  ASSERT_EQ(unread.size(), 1U);
+  EXPECT_EQ(unread[0].file, (folder / "closed").string());
+  EXPECT_EQ(unread[0].reason, "cannot be listed: Permission denied");
+}
+
 TEST_F(Replay, RefusesAFolderWithoutFixtures) {
   fs::create_directories(folder);
   EXPECT_THROW(fixture_files({folder}), FixtureError);

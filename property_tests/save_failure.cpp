@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <system_error>
 
 #include "fixtures/fixture.hpp"
 #include "fixtures/fixture_error.hpp"
@@ -107,7 +108,9 @@ void save_failure(CaseResult& result, const Case& c, const Backend& backend, Rul
   Fixture fixture =
       fixture_of(c, label_of(backend), result.judgement.verdict, rejecting_rules(result.judgement));
   fixture.backend = backend.selector();
-  if (!folder.empty()) std::filesystem::create_directories(folder);
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) throw std::system_error(error, "--out " + folder.string() + ": making it");
   const std::string stem = fixture.name;
   std::filesystem::path path;
   for (int number = 1;; ++number) {

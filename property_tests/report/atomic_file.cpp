@@ -67,7 +67,9 @@ void write_atomically(const std::filesystem::path& named, std::string_view text)
       path.string() + ".part" + std::to_string(static_cast<long>(::getpid()));
   try {
     write_through(part, text, O_CREAT | O_TRUNC, true);
-    std::filesystem::rename(part, path);
+    std::error_code error;
+    std::filesystem::rename(part, path, error);
+    if (error) throw std::system_error(error, "replacing " + path.string());
   } catch (...) {
     std::error_code ignored;
     std::filesystem::remove(part, ignored);
