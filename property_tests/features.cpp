@@ -100,6 +100,7 @@ std::vector<std::string> features_of(const Case& c) {
 
 std::vector<std::string> feature_words() {
   std::vector<std::string> words;
+  words.reserve(64);
   for (const Mode mode : modes) words.emplace_back(name(mode));
   for (const Recipe recipe : recipes) words.emplace_back(name(recipe));
   words.insert(words.end(), {"mla", "mha", "mqa", "gqa", "page N"});

@@ -108,6 +108,22 @@ TEST_F(Found, ComeBeforeAnyNewCaseAndCountLikeThem) {
               StartsWith("found     still fails by hard: " + folder.string()));
 }
 
+TEST_F(Found, AreToldBeforeAnyNewCaseWhereTheyTakeLonger) {
+  StubBackend slow;
+  std::atomic<int> launches{0};
+  slow.after = [&](const TensorSource&, const RunOptions&, RunResult&) {
+    if (launches++ == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  };
+  RunPlan plan = plan_for("scalar.unified@cpu");
+  plan.backends = {&slow};
+  plan.found = {{.file = "x.json", .name = "x", .backend = &slow, .c = verify_case()}};
+  plan.jobs = 4;
+  Listener listener;
+  run_cases(plan, {&listener});
+  ASSERT_THAT(listener.results, SizeIs(4));
+  EXPECT_TRUE(listener.results[0].found);
+}
+
 /// Fixed, as if its kernel were another: the run passes, as does what it found.
 TEST_F(Found, SayWhatNoLongerFails) {
   run_cases(plan_for(faulty), {});

@@ -118,6 +118,10 @@ std::vector<Fixture> earlier_steps(const Fixture& fixture) {
   return steps;
 }
 
+Verdict promised(const FixtureSide& side, RulesMode mode) {
+  return mode == RulesMode::enforce ? side.expectation->enforced : side.expectation->reported;
+}
+
 /// Names the side and the rules mode, and what the fixture promises of them.
 CaseResult result_of(const Fixture& fixture, const Case& c, const FixtureSide& side,
                      RulesMode mode) {
@@ -131,8 +135,7 @@ CaseResult result_of(const Fixture& fixture, const Case& c, const FixtureSide& s
                     .story = fixture.story};
   if (!result.side.empty()) result.name += ", " + result.side;
   result.name += ", rules " + result.rules;
-  result.expected =
-      mode == RulesMode::enforce ? side.expectation->enforced : side.expectation->reported;
+  result.expected = promised(side, mode);
   return result;
 }
 
@@ -147,7 +150,7 @@ CaseResult judge_side(const Fixture& fixture, const Case& c, const FixtureSide& 
   options.before_launch = [&](const std::string& repro) { in_flight.now(repro); };
   CaseResult result = result_of(fixture, c, side, mode);
   result.judgement = judge(c, backend, options);
-  result.unexpected = unexpected(result.judgement, *side.expectation, *result.expected, mode);
+  result.unexpected = unexpected(result.judgement, *side.expectation, promised(side, mode), mode);
   return result;
 }
 

@@ -62,10 +62,10 @@ std::optional<Case> smaller_in(const std::filesystem::path& file, const Case& c,
     if (saved.backend != backend) return std::nullopt;
     Case kept = case_of(saved, saved.faulty.has_value());
     if (kept.call.has_value() == c.call.has_value() && size_of(kept) < size_of(c)) return kept;
+    return std::nullopt;
   } catch (const FixtureError&) {
-    // What is no fixture any more is mended by the new one.
+    return std::nullopt;  // what is no fixture any more is mended by the new one
   }
-  return std::nullopt;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <utility>
@@ -19,7 +20,7 @@ class StubBackend : public Backend {
   Answer stub_supports;
   /// Changes what scalar computed, or throws instead.
   std::function<void(const TensorSource&, const RunOptions&, RunResult&)> after;
-  mutable int runs = 0;
+  mutable std::atomic<int> runs{0};
 
   static const Backend& inner() { return *select_backends("scalar.unified").front(); }
 
