@@ -29,7 +29,7 @@ struct Options {
   MutantPlan plan;
   std::string contexts = "512", policies, part, junit, markdown, record;
   std::vector<std::string> from;
-  bool handed = false, json = false, verbose = false, list = false;
+  bool handed = false, later = false, json = false, verbose = false, list = false;
   CampaignPlan campaign;
 };
 
@@ -161,7 +161,8 @@ Ending mutate(Options options, const Chosen& chosen) {
   if (options.kind == "metadata") return change_fields(options);
   if (!options.from.empty()) return from_records(options);
   CampaignPlan& plan = options.campaign;
-  plan.mutants = mutants_of(options.kind, options.part, options.handed);
+  plan.mutants = mutants_of(options.kind, options.part, options.handed,
+                            options.later ? Written::after_the_oracles : Written::ever);
   if (options.list) return list_mutants(plan.mutants);
   plan.contexts = contexts_of(options.contexts);
   plan.policies = policies_of(options.policies);
@@ -203,6 +204,7 @@ void add_mutants(CLI::App& app, Chosen& chosen) {
   command->add_option("--mutant", options->part, "Only those with this in their name");
   command->add_flag("--public", options->handed,
                     "Only those that stand for a public bug or a generic mutation");
+  command->add_flag("--later", options->later, "Only those written after the oracles were fixed");
   command->add_flag("--list", options->list, "Their names, and where they come from");
   command->add_option("--context", options->contexts, "Keys of a request, several as 512,4096")
       ->capture_default_str();

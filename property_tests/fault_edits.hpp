@@ -65,4 +65,27 @@ bool mla_last_page_len_of_sequence(const Problem&, const SlotMap&, Call&);
 bool mla_page_size_of_pool(const Problem&, const SlotMap&, Call&);
 bool mla_kv_indptr_int64(const Problem&, const SlotMap&, Call&);
 
+// later_list_faults.cpp: pages and slots in flat lists, pool rows, tables.
+bool block_table_holds_token_slots(const Problem&, const SlotMap&, Call&);
+bool table_names_a_freed_page(const Problem&, const SlotMap&, Call&);
+bool pool_rows_of_batch_positions(const Problem&, const SlotMap&, Call&);
+bool kv_indices_tail_not_filled(const Problem&, const SlotMap&, Call&);
+bool surplus_page_at_a_boundary(const Problem&, const SlotMap&, Call&);
+bool kv_indptr_counts_pages(const Problem&, const SlotMap&, Call&);
+bool new_keys_listed_in_the_pool(const Problem&, const SlotMap&, Call&);
+
+// later_scalar_faults.cpp: lengths, masks, launch limits, factors.
+bool chunk_counts_the_whole_prompt(const Problem&, const SlotMap&, Call&);
+bool lengths_in_another_order(const Problem&, const SlotMap&, Call&);
+bool offsets_of_padded_rows(const Problem&, const SlotMap&, Call&);
+bool encoder_lens_of_the_longest(const Problem&, const SlotMap&, Call&);
+bool partitions_of_a_shorter_step(const Problem&, const SlotMap&, Call&);
+bool max_seqlen_k_of_the_capture(const Problem&, const SlotMap&, Call&);
+bool window_of_another_layer(const Problem&, const SlotMap&, Call&);
+bool causal_not_passed(const Problem&, const SlotMap&, Call&);
+bool tree_mask_shows_parents_only(const Problem&, const SlotMap&, Call&);
+bool mask_offsets_of_square_masks(const Problem&, const SlotMap&, Call&);
+bool scale_applied_twice(const Problem&, const SlotMap&, Call&);
+bool v_scale_not_passed(const Problem&, const SlotMap&, Call&);
+
 }  // namespace attest

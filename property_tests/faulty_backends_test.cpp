@@ -54,6 +54,7 @@ constexpr std::string_view of_large_pools[] = {"_in_seqused_dtype.",
                                                "aliases_past_4_gib.",
                                                "descriptor_size_in_32_bits.",
                                                "store_offset_in_int32.",
+                                               "page_id_in_16_bits.",
                                                "_elements_int32.",
                                                "_bytes_int32.",
                                                "_bytes_uint32."};

@@ -1,6 +1,7 @@
 #include "property_tests/metadata_faults.hpp"
 
 #include <array>
+#include <vector>
 
 #include "property_tests/fault_edits.hpp"
 
@@ -138,10 +139,18 @@ constexpr std::array faults = {
 
 }  // namespace
 
-std::span<const MetadataFault> all_metadata_faults() { return faults; }
+std::span<const MetadataFault> all_metadata_faults() {
+  static const std::vector<MetadataFault> every = [] {
+    std::vector<MetadataFault> list(faults.begin(), faults.end());
+    const auto later = later_metadata_faults();
+    list.insert(list.end(), later.begin(), later.end());
+    return list;
+  }();
+  return every;
+}
 
 const MetadataFault* find_metadata_fault(std::string_view id) {
-  for (const MetadataFault& fault : faults) {
+  for (const MetadataFault& fault : all_metadata_faults()) {
     if (fault.id == id) return &fault;
   }
   return nullptr;

@@ -21,7 +21,9 @@ struct MetadataFault {
   bool (*apply)(const Problem&, const SlotMap&, Call&);
 };
 
+/// Those of metadata_faults.cpp, then those of later_metadata_faults.cpp.
 std::span<const MetadataFault> all_metadata_faults();
+std::span<const MetadataFault> later_metadata_faults();
 const MetadataFault* find_metadata_fault(std::string_view id);
 
 }  // namespace attest

@@ -100,10 +100,13 @@ RunResult run_decode(const DecodeCall& call, const TensorSource& source, const R
   check_decode(call, defect);
   Launch launch(source, call.query, call.k_buffer, call.v_buffer, call.output, Stored::committed,
                 options.sentinel, defect);
-  if (call.key) {
+  const auto store = [&] {
+    if (!call.key) return;
     launch.store(*call.key, false, call.loc.values);
     if (launch.v_pool) launch.store(*call.value, true, call.loc.values);
-  }
+  };
+  const bool late = defect == Defect::stored_after_attention;
+  if (!late) store();
   DecodeArguments args;
   launch.common(args, call.req_to_token, call.req_pool_indices, call.seq_lens, call.encoder_lens,
                 call.sinks);
@@ -118,6 +121,7 @@ RunResult run_decode(const DecodeCall& call, const TensorSource& source, const R
   args.threads = thread_count(options, work_of(args, args.batch));
   RunResult result;
   note(decode(args), result);
+  if (late) store();
   launch.collect(result);
   result.form = "split " + std::to_string(args.splits);
   return result;

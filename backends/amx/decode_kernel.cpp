@@ -117,7 +117,9 @@ class DecodeWork {
       merge(total.maximum, total.denominator, sums, part.maximum, part.denominator,
             sums_.data() + (first + s) * dim_, args_.shape.v_head_dim);
     }
-    const float* const sink = args_.sinks != nullptr ? args_.sinks + head : nullptr;
+    const bool in_group = args_.shape.defect == Defect::sink_of_the_head_in_its_group;
+    const std::int64_t sink_head = in_group ? head % group_ : head;
+    const float* const sink = args_.sinks != nullptr ? args_.sinks + sink_head : nullptr;
     Bf16* const out = args_.out + (request * args_.num_q_heads + head) *
                                       static_cast<std::int64_t>(args_.shape.v_head_dim);
     write_row(total.maximum, total.denominator, sums, args_.shape.v_head_dim, sink, out);
@@ -193,7 +195,8 @@ class DecodeWorker {
 
   /// Every row sees every key that is there.
   void see(const KeyBlock& keys) {
-    all_.everything = keys.first == 0;
+    const bool edge = args_.shape.defect != Defect::window_edge_not_hidden;
+    all_.everything = keys.first == 0 || !edge;
     for (int r = 0; r < rows_per_block; ++r) {
       all_.first[r] = keys.first;
       all_.last[r] = keys.last;

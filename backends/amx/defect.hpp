@@ -3,8 +3,9 @@
 namespace attest::amx {
 
 /// Defects of the production kernels of these signatures, each put into our kernel at the place
-/// where it sits in theirs; `none` is the honest kernel. What each one does and how it shows: the
-/// table in faulty/amx_faults.cpp. Asked for once per launch, item or key block, never per element.
+/// where it sits in theirs, and mistakes of the kind that a kernel like ours invites; `none` is the
+/// honest kernel. What each one does and how it shows: the table in faulty/amx_faults.cpp. Asked
+/// for once per launch, item or key block, never per element.
 enum class Defect {
   none,
   logit_cap_ignored,
@@ -21,6 +22,14 @@ enum class Defect {
   output_taken_as_contiguous,
   rows_past_the_batch_skipped,
   left_over_heads_skipped,
+  single_v_row_dropped,
+  head_dim_tail_dropped,
+  window_edge_not_hidden,
+  sink_of_the_head_in_its_group,
+  mask_row_is_the_packed_row,
+  row_ends_in_another_order,
+  stored_after_attention,
+  packs_shared_across_heads,
 };
 
 }  // namespace attest::amx

@@ -78,7 +78,10 @@ class ExtendWorker {
   }
 
   void set_range(BlockRows& rows, int r) const {
-    const std::int64_t token = token_of(rows.first_row + r);
+    std::int64_t token = token_of(rows.first_row + r);
+    if (args_.shape.defect == Defect::row_ends_in_another_order) {
+      token = (rows.first_row + r) % new_tokens_;  // as if rows were packed head by head
+    }
     if (args_.cross_attention) {
       rows.first[r] = 0;
       rows.last[r] = prefix_;
@@ -174,15 +177,19 @@ class ExtendWorker {
     visible.mask = mask.data();
   }
 
+  std::int64_t mask_row(std::int64_t row) const {
+    if (args_.shape.defect == Defect::mask_row_is_the_packed_row) return row % args_.max_len;
+    return token_of(row);
+  }
+
   void fill_mask(const BlockRows& rows, std::int64_t start, int count, std::uint8_t* mask) const {
     const std::int64_t side = args_.max_len;
     const std::uint8_t* const mine = args_.tree_mask + item_.request * side * side;
     for (int j = 0; j < count; ++j) {
       const std::int64_t token_key = start + j - prefix_;
       for (int r = 0; r < rows_per_block; ++r) {
-        const bool shown =
-            r < rows.count &&
-            (token_key < 0 || mine[token_of(rows.first_row + r) * side + token_key] != 0);
+        const std::int64_t row = mask_row(rows.first_row + r);
+        const bool shown = r < rows.count && (token_key < 0 || mine[row * side + token_key] != 0);
         mask[j * rows_per_block + r] = shown ? 1 : 0;
       }
     }
@@ -194,7 +201,9 @@ class ExtendWorker {
     const RowBlock& block = blocks_[static_cast<std::size_t>(b)];
     for (int r = 0; r < rows.count; ++r) {
       const std::int64_t head = head_of(rows.first_row + r);
-      const float* const sink = args_.sinks != nullptr ? args_.sinks + head : nullptr;
+      const bool in_group = args_.shape.defect == Defect::sink_of_the_head_in_its_group;
+      const std::int64_t sink_head = in_group ? head % group_ : head;
+      const float* const sink = args_.sinks != nullptr ? args_.sinks + sink_head : nullptr;
       write_row(block.maximum(r), block.denominator(r), block.sums(r), args_.shape.v_head_dim, sink,
                 args_.out + (q_row(rows.first_row + r) * args_.num_q_heads + head) * dim);
     }

@@ -55,9 +55,10 @@ ExtendPlan plan_of(const ExtendArguments& args) {
       const std::int64_t rows = std::min(most, all - row);
       std::int64_t keys = prefix + (row + rows) / group + 1;
       if (args.window > 0) keys = std::min(keys, args.window + rows / group);
+      const bool one_head = args.shape.defect == Defect::packs_shared_across_heads;
       for (std::int64_t h = 0; h < args.num_kv_heads; ++h) {
-        plan.items.push_back(
-            {i, h, row, rows, keys * rows, blocks > 0 ? plan.shared_blocks + h * blocks : -1});
+        const std::int64_t shared = plan.shared_blocks + (one_head ? 0 : h * blocks);
+        plan.items.push_back({i, h, row, rows, keys * rows, blocks > 0 ? shared : -1});
       }
     }
     plan.shared_blocks += blocks * args.num_kv_heads;

@@ -134,6 +134,7 @@ void KeyPack::pack_v(const KeyBlock& keys) {
     if (shape_.defect != Defect::scratch_of_the_last_item) {
       std::memset(to, 0, static_cast<std::size_t>(pair_elements) * sizeof(Bf16));
     }
+    if (shape_.defect == Defect::single_v_row_dropped) continue;
     for (int half = 0; half < 2; ++half) {
       if (!there(j + half)) continue;
       for (int d = 0; d < shape_.v_head_dim; ++d)

@@ -106,7 +106,9 @@ void RowBlock::score_tiles(const KeyPack& keys, int tile) {
   tile_zero<1>();
   tile_zero<2>();
   tile_zero<3>();
-  for (int d = 0; d < k_padded_; d += 32) {
+  const bool whole_steps = shape_.defect == Defect::head_dim_tail_dropped;
+  const int dims = whole_steps ? shape_.head_dim / 32 * 32 : k_padded_;
+  for (int d = 0; d < dims; d += 32) {
     const Bf16* const q = q_ + static_cast<std::ptrdiff_t>(d) * rows_per_block;
     tile_load<4>(upper + d, upper_stride);
     tile_load<6>(q, q_stride);

@@ -187,9 +187,10 @@ const std::vector<KernelFault> faults = {
 
 const std::vector<KernelFault>& every_fault() {
   static const std::vector<KernelFault> list = [] {
-    std::vector<KernelFault> both = faults;
-    for (KernelFault& fault : reported_faults()) both.push_back(std::move(fault));
-    return both;
+    std::vector<KernelFault> every = faults;
+    for (KernelFault& fault : reported_faults()) every.push_back(std::move(fault));
+    for (KernelFault& fault : later_faults()) every.push_back(std::move(fault));
+    return every;
   }();
   return list;
 }

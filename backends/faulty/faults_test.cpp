@@ -37,6 +37,35 @@ ScalarCase plain(Signature signature) {
   throw std::logic_error("no plain case");
 }
 
+/// A window shorter than the new tokens, pages of 32, K and V of different strides, room between
+/// heads, more drafts than a byte has bits.
+std::vector<ScalarCase> cases_of_places(Signature signature) {
+  std::vector<ScalarCase> list(5, plain(signature));
+  list[0].problem.model.window = 3;
+  list[1].problem.pool.page_size = 32;
+  list[2].problem.model.head_dim = 128;
+  Pool& roomy = list[3].problem.pool;
+  const Model& m = list[3].problem.model;
+  roomy.k.head = m.head_dim + 16;
+  roomy.k.slot = roomy.k.head * m.num_kv_heads;
+  roomy.k.page = roomy.k.slot * roomy.page_size;
+  roomy.v = roomy.k;
+  Problem& drafts = list[4].problem;
+  if (drafts.mode != Mode::target_verify) return list;
+  drafts.topk = 2;
+  drafts.num_draft_tokens = 10;
+  for (Request& r : drafts.requests) {
+    r.new_tokens = 10;
+    r.tree_parent = {-1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  }
+  return list;
+}
+
+/// Whether the signature can be called with the case at all.
+bool is_served(const ScalarCase& c, const TensorSource& source) {
+  return std::holds_alternative<Call>(lower(c.signature, c.problem, source.slots()));
+}
+
 /// What one fault alone needs: groups that are no power of two, a shorter request that has one
 /// block more in its window than the longest, more than 16,384 keys.
 std::vector<ScalarCase> special_cases(Signature signature) {
@@ -52,7 +81,11 @@ std::vector<ScalarCase> special_cases(Signature signature) {
   longer.problem.requests[0].committed = 16'500;
   longer.problem.pool.num_pages = 17'000;
   longer.recipe = Recipe::recall;
-  return {odd, windowed, longer};
+  std::vector<ScalarCase> list = {odd, windowed, longer};
+  if (!odd.problem.model.mla) {
+    for (const ScalarCase& c : cases_of_places(signature)) list.push_back(c);
+  }
+  return list;
 }
 
 /// The call as a caller may write it that one fault needs: a table without room behind the last
@@ -97,7 +130,8 @@ std::string evidence(const Backend& honest, const Backend& faulty, const Call& c
   if (wrong.raised) return "raised";
   if (!wrong.damage.empty()) return "damage";
   if (wrong.out.untouched != right.out.untouched) return "untouched";
-  return same_bits(wrong.out.values, right.out.values) ? "" : "values";
+  if (!same_bits(wrong.out.values, right.out.values)) return "values";
+  return wrong.out.lse == right.out.lse ? "" : "lse";
 }
 
 class Faulty : public testing::TestWithParam<std::string> {
@@ -116,6 +150,7 @@ TEST_P(Faulty, DiffersFromTheHonestKernelOnSomeCase) {
     for (const ScalarCase& c : cases) {
       if (c.signature != signature()) continue;
       const TensorSource source(c.problem, c.recipe, 11, {.poison = poison});
+      if (!is_served(c, source)) continue;
       const Call call = call_of(c, source);
       if (!evidence(honest(), faulty(), call, source).empty()) return;
       if (!evidence(honest(), faulty(), unusual(call), source).empty()) return;

@@ -106,6 +106,39 @@ constexpr PlantedFaultRow rows[] = {
      "AITER's unified_attention: the reduction runs on "
      "every row of q",
      false},
+    // Written after the oracles were fixed.
+    {"window_of_the_blocks_first_row", window_of_the_blocks_first_row,
+     "all rows of a block see from its first row's oldest key on",
+     "a window, and two or more new tokens in a block",
+     "modelled: pruning by tiles without a mask"},
+    {"causal_of_the_blocks_last_row", causal_of_the_blocks_last_row,
+     "all rows of a block see up to its last row's key", "two or more new tokens in a block",
+     "modelled: pruning by tiles without a mask"},
+    {"window_edge_seen_as_whole", window_edge_seen_as_whole,
+     "the tile that a window begins in counts as wholly seen",
+     "a window that begins inside a tile, a tile before the last key's",
+     "modelled: the test for a whole tile forgets the window"},
+    {"one_table_entry_a_tile", one_table_entry_a_tile,
+     "the page of a tile's first key serves the whole tile", "pages of fewer than 64 tokens",
+     "flashinfer-ai/flashinfer#4347, vllm-project/vllm#57614: page sizes that a kernel was not "
+     "written for"},
+    {"table_rows_packed", table_rows_packed,
+     "the table's rows are taken to lie as far apart as the longest request needs",
+     "two requests, and a table with room",
+     "Luce-Org/lucebox#420: a compact row stride over an "
+     "allocated one"},
+    {"v_of_the_other_stage", v_of_the_other_stage,
+     "the second product takes V from the buffer that is being filled", "every call",
+     "modelled: double buffering off by one"},
+    {"small_rescale_left_out", small_rescale_left_out,
+     "outputs are not rescaled when a row's maximum grows by less than a factor of 2",
+     "a maximum that grows a little from one tile to the next",
+     "modelled: a threshold for rescaling that the sum does not follow"},
+    {"sum_of_one_group", sum_of_one_group,
+     "of a block's four groups only the first one's sum is in the denominator", "more than 16 keys",
+     "modelled: a reduction over warps left out"},
+    {"sink_in_empty_splits", sink_in_empty_splits, "a split that saw no key adds the sink as well",
+     "sinks, and fewer keys than splits", "ROCm/rocm-libraries#12227"},
 };
 
 }  // namespace

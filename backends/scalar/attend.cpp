@@ -42,6 +42,8 @@ class GroupOfHead {
       const bool first_of_a_later = t > 0 && t % tiles_per_split_ == 0;
       if (first_of_a_later && op_.fault == Fault::first_tile_of_splits_skipped) continue;
       for (std::size_t r = 0; r < group_.rows.size(); ++r) walk(r, t / tiles_per_split_);
+      if (!first_of_a_later || op_.fault != Fault::tile_in_two_splits) continue;
+      for (std::size_t r = 0; r < group_.rows.size(); ++r) walk(r, t / tiles_per_split_ - 1);
     }
     store();
   }
@@ -54,6 +56,9 @@ class GroupOfHead {
     for (std::int64_t h = 0; h < group * op.num_kv_heads; ++h) {
       std::int64_t reads = h / std::max<std::int64_t>(group, 1);
       if (op.fault == Fault::kv_heads_interleaved) reads = h % op.num_kv_heads;
+      if (op.fault == Fault::group_from_the_kv_heads) {
+        reads = std::min(h / op.num_kv_heads, op.num_kv_heads - 1);
+      }
       if (op.fault == Fault::head_blocks_straddle_groups) {
         // Modelled: a block of heads, a power of two, takes the kv head of its first one.
         const auto block_of_heads =
@@ -91,8 +96,18 @@ class GroupOfHead {
         const std::int64_t at =
             group_.rows[r].row * op_.q_row_stride + q_head(g) * op_.q_head_stride;
         widen(op_.q_dtype, op_.q + at * bytes, op_.head_dim, query(r, g));
+        if (op_.fault == Fault::q_scaled_in_its_own_type) scale_query(query(r, g));
       }
     }
+  }
+  /// Modelled: q takes its scale before the product and is stored in its own type again.
+  void scale_query(float* values) const {
+    const auto count = static_cast<std::size_t>(op_.head_dim);
+    std::vector<std::byte> stored(count * size_bytes(op_.q_dtype));
+    for (std::size_t d = 0; d < count; ++d) values[d] *= op_.scale;
+    narrow(op_.q_dtype, values, op_.head_dim, stored.data(), false);
+    widen(op_.q_dtype, stored.data(), op_.head_dim, values);
+    for (std::size_t d = 0; d < count; ++d) values[d] /= op_.scale;
   }
   float* query(std::size_t row, std::int64_t g) {
     return q_.data() + index(row, g) * static_cast<std::size_t>(op_.head_dim);

@@ -140,6 +140,7 @@ RunResult run_decode(const DecodeCall& call, const TensorSource& source, const R
   KvPools pools(source, call.k_buffer, call.v_buffer, Stored::committed);
   std::vector<std::string> damage;
   store_new_tokens(call, source, pools, mistake.fault, damage);
+  pools.mistake_strides(call.k_buffer, call.v_buffer, mistake.fault);
   Execution run(source, options, mistake, call.query, call.output, OutLayout::dense);
   run.use_pools(pools);
   run.set_features(call.sm_scale, call.logit_cap, call.sinks);

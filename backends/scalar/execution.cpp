@@ -37,6 +37,11 @@ std::int64_t splits_for(Fault fault, std::int64_t asked) {
     case Fault::sink_in_every_split:
     case Fault::merge_stops_at_the_first_row:
     case Fault::first_tile_of_splits_skipped:
+    case Fault::split_weights_in_base_2:
+    case Fault::split_outputs_in_bf16:
+    case Fault::v_descale_in_every_split:
+    case Fault::tile_in_two_splits:
+    case Fault::lse_of_the_last_split:
       return std::max<std::int64_t>(asked, 2);
     case Fault::softmax_sum_not_rescaled:
     case Fault::accumulator_in_bf16:
@@ -79,6 +84,21 @@ KvPools::KvPools(const TensorSource& source, const TensorMeta& k_meta, const Ten
   }
   v_pool.emplace(source, PoolHalf::v, v_meta, stored);
   v = KvView(*v_pool, v_meta);
+}
+
+void KvPools::mistake_strides(const TensorMeta& k_meta, const TensorMeta& v_meta, Fault fault) {
+  if (fault == Fault::v_addressed_with_ks_strides && v_pool) {
+    TensorMeta meta = v_meta;
+    meta.strides = k_meta.strides;
+    v = KvView(*v_pool, meta);
+  }
+  if (fault != Fault::heads_taken_as_dense) return;
+  const auto dense = [](TensorMeta meta) {
+    meta.strides[meta.strides.size() - 2] = meta.shape.back();
+    return meta;
+  };
+  k = KvView(k_pool, dense(k_meta));
+  v = KvView(v_pool ? *v_pool : k_pool, dense(v_meta));
 }
 
 bool KvPools::can_store(std::int64_t slot) const {
@@ -195,7 +215,8 @@ void Execution::set_descales(bool q, bool k, bool v) {
   const double q_descale = q ? model.q_descale.value_or(1) : 1;
   const double k_descale = k ? model.k_descale.value_or(1) : 1;
   const double v_descale = v ? model.v_descale.value_or(1) : 1;
-  op.scale = static_cast<float>(static_cast<double>(op.scale) * q_descale * k_descale);
+  const double again = op.fault == Fault::k_descale_twice ? k_descale : 1;
+  op.scale = static_cast<float>(static_cast<double>(op.scale) * q_descale * k_descale * again);
   op.v_descale = static_cast<float>(op.fault == Fault::descale_of_v_is_ks ? k_descale : v_descale);
 }
 

@@ -23,6 +23,9 @@ struct KvPools {
   KvView k, v;
   std::vector<std::int64_t> written_slots;  ///< that the call stores to
 
+  /// The views as a kernel with a mistake in its strides makes them; any other leaves them.
+  void mistake_strides(const TensorMeta& k, const TensorMeta& v, Fault fault);
+
   /// Whether both pools have writable memory at a slot (page, where pages are tokens).
   bool can_store(std::int64_t slot) const;
   void add_damage(std::vector<std::string>& damage) const;

@@ -107,7 +107,8 @@ class ExtendGroups {
 RunResult run_extend(const ExtendCall& call, const TensorSource& source, const RunOptions& options,
                      const Mistake& mistake) {
   check_extend_arguments(call);
-  const KvPools pools(source, call.k_buffer, call.v_buffer, Stored::committed_and_new);
+  KvPools pools(source, call.k_buffer, call.v_buffer, Stored::committed_and_new);
+  pools.mistake_strides(call.k_buffer, call.v_buffer, mistake.fault);
   const FreshKv fresh(source, call);
   Execution run(source, options, mistake, call.q_extend, call.o_extend, OutLayout::dense);
   run.use_pools(pools);

@@ -69,11 +69,14 @@ class LegacyGroups {
     const bool first = run_.op.fault == Fault::tree_mask_of_first_request;
     const std::int64_t start =
         saturated_count(array_entry(*call_.mask_indptr, first ? 0 : i, "mask_indptr"));
+    const bool shorter = run_.op.fault == Fault::mask_row_stride_without_new;
+    const std::int64_t row_stride = shorter ? prefix : prefix + rows;
     for (std::int64_t t = 0; t < rows; ++t) {
-      const std::int64_t row = start + t * (prefix + rows);
+      const std::int64_t row = start + t * row_stride;
       if (!call_.skip_prefix_custom_mask) require_whole_prefix(mask, row, prefix);
       for (std::int64_t u = 0; u < rows; ++u) {
-        square.push_back(array_entry(mask, row + prefix + u, "custom_mask"));
+        const std::int64_t bit = run_.op.fault == Fault::mask_bytes_reused ? u % 8 : u;
+        square.push_back(array_entry(mask, row + prefix + bit, "custom_mask"));
       }
     }
     return square;

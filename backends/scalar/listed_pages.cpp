@@ -1,5 +1,6 @@
 #include "backends/scalar/listed_pages.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "backends/scalar/table_walk.hpp"
@@ -11,14 +12,24 @@ std::int64_t ListedPages::pages(std::int64_t i) const {
          saturated_count(array_entry(indptr, i, "kv_indptr"));
 }
 
+std::int64_t ListedPages::first_entry(std::int64_t i, Fault fault) const {
+  if (fault != Fault::page_lists_at_a_fixed_stride) {
+    return saturated_count(indptr.values[static_cast<std::size_t>(i)]);
+  }
+  std::int64_t longest = 0;
+  for (std::int64_t r = 0; r + 1 < indptr.numel(); ++r) longest = std::max(longest, pages(r));
+  return i * longest;
+}
+
 KeyRow ListedPages::key(const KvPools& pools, std::int64_t i, std::int64_t token,
                         const Mistake& mistake) const {
   const WrapModel wrap = wrap_of(mistake, indices.meta.dtype == Dtype::int32);
   const bool stale = mistake.fault == Fault::stale_page && token < stale_slots && i > 0;
-  const std::int64_t start =
-      saturated_count(indptr.values[static_cast<std::size_t>(stale ? i - 1 : i)]);
-  const std::int64_t entry = start + token / page_size;
-  const std::int64_t page = array_entry(indices, entry, indices_name);
+  const bool before = mistake.fault == Fault::page_of_the_token_before;
+  const std::int64_t column = std::max<std::int64_t>(0, before ? token - 1 : token) / page_size;
+  const std::int64_t entry = first_entry(stale ? i - 1 : i, mistake.fault) + column;
+  std::int64_t page = array_entry(indices, entry, indices_name);
+  if (mistake.fault == Fault::page_id_in_16_bits) page &= 0xffff;
   const std::int64_t in_page = token % page_size;
   const std::optional<KeyRow> key = key_at(pools, page, in_page, wrap);
   if (!key) {

@@ -15,6 +15,8 @@ struct ListedPages {
 
   /// Pages of request i. \throws KernelRefusal when indptr ends before.
   std::int64_t pages(std::int64_t i) const;
+  /// First entry of request i. A mistake spaces the lists by the longest of them.
+  std::int64_t first_entry(std::int64_t i, Fault fault) const;
   /// The rows of one token of request i. \throws KernelRefusal outside the array or the pool.
   KeyRow key(const KvPools& pools, std::int64_t i, std::int64_t token,
              const Mistake& mistake) const;

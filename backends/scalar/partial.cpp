@@ -49,16 +49,25 @@ Keys seen_in(const Tile& tile, const QueryRow& row) {
 void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const float* q,
                Block& scores) {
   weighted_sum(q, op.head_dim, tile.k.data(), tile_keys, scores);
-  for (float& score : scores) score *= op.scale;
-  if (op.softcap > 0) {
+  const bool caps_first = op.fault == Fault::cap_before_the_scale && op.softcap > 0;
+  for (float& score : scores) {
+    score = caps_first ? op.softcap * std::tanh(score / op.softcap) * op.scale : score * op.scale;
+  }
+  if (op.softcap > 0 && !caps_first) {
     for (float& score : scores) score = op.softcap * std::tanh(score / op.softcap);
     if (op.fault == Fault::softcap_in_base_2) {
       for (float& score : scores) score *= ln_2;
     }
   }
+  if (op.fault == Fault::scores_in_bf16) {
+    for (float& score : scores) score = rounded_to_bf16(score);
+  }
   const Keys seen = seen_in(tile, row);
   std::fill(scores.begin(), scores.begin() + seen.begin, -infinity);
   std::fill(scores.begin() + seen.end, scores.end(), -infinity);
+  if (op.fault == Fault::tile_padding_capped && op.softcap > 0) {
+    std::fill(scores.begin() + tile.count, scores.end(), -op.softcap);
+  }
   if (!row.tree.empty()) {
     for (std::int64_t t = std::max(seen.begin, row.tree_begin - tile.first); t < seen.end; ++t) {
       const auto u = static_cast<std::size_t>(tile.first + t - row.tree_begin);
@@ -75,6 +84,19 @@ void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const 
   }
 }
 
+float rounded_to_bf16(float value) {
+  round_to(Dtype::bf16, &value, 1);
+  return value;
+}
+
+/// To the four significant bits of an e4m3 type, whose smallest step is 2^-9.
+float rounded_to_e4m3(float value) {
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const float step = std::ldexp(1.0F, std::max(exponent - 4, -9));
+  return std::nearbyint(value / step) * step;
+}
+
 /// P is rounded to q's dtype before the second product: exactly for f32, to bf16 for fp8 queries.
 void round_probabilities(const Operands& op, Block& p) {
   if (op.fault == Fault::p_truncated) {
@@ -83,7 +105,26 @@ void round_probabilities(const Operands& op, Block& p) {
     }
     return;
   }
+  if (op.fault == Fault::p_in_v_dtype && is_fp8(op.pool.v_dtype)) {
+    for (float& value : p) value = rounded_to_e4m3(value);
+    return;
+  }
   round_to(is_fp8(op.q_dtype) ? Dtype::bf16 : op.q_dtype, p.data(), block);
+}
+
+/// Modelled: a split's output is normalised and stored in bf16; empty without the mistake.
+std::vector<float> narrowed_output(const Operands& op, const Partial& split) {
+  if (op.fault != Fault::split_outputs_in_bf16 || !(split.sum > 0)) return {};
+  std::vector<float> values = split.acc;
+  for (float& value : values) value /= split.sum;
+  round_to(Dtype::bf16, values.data(), static_cast<std::int64_t>(values.size()));
+  for (float& value : values) value *= split.sum;
+  return values;
+}
+
+std::int64_t splits_with_keys(std::span<const Partial> splits) {
+  return std::count_if(splits.begin(), splits.end(),
+                       [](const Partial& split) { return split.sum != 0; });
 }
 
 /// The splits before the last one that saw a key, unless that is the only one.
@@ -98,7 +139,8 @@ void absorb(const Operands& op, const Tile& tile, const QueryRow& row, const flo
             Partial& partial) {
   Block scores;
   scores_of(op, tile, row, q, scores);
-  const float max = std::max(partial.max, max_of(scores));
+  const float least = op.fault == Fault::maximum_starts_at_zero ? 0.0F : -infinity;
+  const float max = std::max({partial.max, max_of(scores), least});
   // All scores -inf or NaN: any finite shift keeps -inf at weight 0 and NaN at NaN.
   const float shift = max == -infinity ? 0.0F : max;
 
@@ -132,6 +174,7 @@ float merge(const Operands& op, std::int64_t q_head, std::span<const Partial> sp
       op.fault == Fault::sink_of_next_head ? (q_head + 1) % op.num_q_heads : q_head;
   float sink = has_sink ? op.sinks[static_cast<std::size_t>(sink_head)] : -infinity;
   if (op.fault == Fault::sink_in_base_2) sink *= ln_2;
+  if (op.fault == Fault::sink_scaled) sink *= op.scale;
   if (op.fault == Fault::last_split_dropped) splits = without_last(splits);
   float max = sink;
   for (const Partial& split : splits) max = std::max(max, split.max);
@@ -141,22 +184,29 @@ float merge(const Operands& op, std::int64_t q_head, std::span<const Partial> sp
   std::fill_n(out, v_stride, 0.0F);
   float denominator = 0;
   for (const Partial& split : splits) {
-    const float weight = softmax_exp(split.max - shift);
+    const bool base_2 = op.fault == Fault::split_weights_in_base_2;
+    const float weight = softmax_exp((split.max - shift) * (base_2 ? ln_2 : 1.0F));
     const float acc_weight = op.fault == Fault::merge_not_rescaled ? 1.0F : weight;
     denominator += split.sum * weight;
+    const std::vector<float> narrowed = narrowed_output(op, split);
+    const float* const acc = narrowed.empty() ? split.acc.data() : narrowed.data();
     for (std::int64_t d = 0; d < v_stride; ++d) {
-      out[d] += split.acc[static_cast<std::size_t>(d)] * acc_weight;
+      out[d] += acc[d] * acc_weight;
     }
   }
   if (has_sink) {
-    const auto used = std::count_if(splits.begin(), splits.end(),
-                                    [](const Partial& split) { return split.sum != 0; });
-    const float copies = op.fault == Fault::sink_in_every_split ? static_cast<float>(used) : 1.0F;
+    const bool in_each = op.fault == Fault::sink_in_every_split;
+    const float copies = in_each ? static_cast<float>(splits_with_keys(splits)) : 1.0F;
     denominator += copies * softmax_exp(sink - shift);
   }
   if (denominator == 0) return -infinity;
-  const float factor = op.v_descale;
+  const bool twice = op.fault == Fault::v_descale_in_every_split && splits_with_keys(splits) > 1;
+  const float factor = twice ? op.v_descale * op.v_descale : op.v_descale;
   for (std::int64_t d = 0; d < v_stride; ++d) out[d] = out[d] / denominator * factor;
+  if (op.fault == Fault::lse_of_the_last_split) {
+    while (splits.size() > 1 && splits.back().sum == 0) splits = splits.first(splits.size() - 1);
+    return splits.back().max + std::log(splits.back().sum);
+  }
   return shift + std::log(denominator);
 }
 

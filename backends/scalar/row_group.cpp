@@ -19,6 +19,8 @@ std::int64_t causal_end(const RequestShape& s, std::int64_t r, Fault fault) {
       return r + 1;
     case Fault::rows_end_with_the_first:
       return position - r + 1;
+    case Fault::causal_in_blocks_of_four:
+      return std::min(s.length, s.length - s.rows + (r / 4 + 1) * 4);
     case Fault::causal_none_among_new_tokens:
     case Fault::context_is_total_length:
       return s.length;
@@ -44,7 +46,9 @@ std::int64_t window_begin(const RequestShape& s, std::int64_t r, Fault fault) {
   if (fault == Fault::window_one_too_short) --window;
   const std::int64_t context =
       fault == Fault::context_is_total_length ? s.length : s.length - s.rows;
-  const std::int64_t first = context + r - window + 1;
+  const std::int64_t row = fault == Fault::window_from_the_first_row ? 0 : r;
+  const std::int64_t first = context + row - window + 1;
+  if (fault == Fault::window_not_among_new_tokens) return std::min(first, context);
   if (fault != Fault::window_floored_to_pages) return first;
   const std::int64_t pages = std::max<std::int64_t>(1, window / s.page_size);
   const std::int64_t used = (s.length + s.page_size - 1) / s.page_size;

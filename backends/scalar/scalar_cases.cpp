@@ -185,6 +185,54 @@ std::vector<ScalarCase> mla_decode_cases() {
   };
 }
 
+/// The flat pool that lists name slots of.
+std::vector<ScalarCase> batch_prefill_cases() {
+  constexpr Signature s = Signature::batch_prefill;
+  return {
+      {"Plain", s, verify()},
+      {"Window", s, with(verify(), [](Problem& p) { p.model.window = 70; })},
+      {"Softcap", s, with(verify(), [](Problem& p) { p.model.softcap = 5; }), Recipe::features},
+      {"Sinks", s, with(verify(), [](Problem& p) { p.model.sinks = true; }), Recipe::features},
+      {"Fp8", s,
+       with(verify(),
+            [](Problem& p) {
+              fp8_kv(p.model, Dtype::fp8_e4m3fn);
+              p.model.q_dtype = Dtype::fp8_e4m3fn;
+              p.model.q_descale = 0.25;
+            })},
+  };
+}
+
+std::vector<ScalarCase> paged_ragged_cases() {
+  constexpr Signature s = Signature::paged_ragged;
+  return {
+      {"Plain", s, decode_step()},
+      {"Softcap", s, with(decode_step(), [](Problem& p) { p.model.softcap = 5; }),
+       Recipe::features},
+      {"Fp8", s, with(decode_step(), [](Problem& p) { fp8_kv(p.model, Dtype::fp8_e4m3fn); })},
+  };
+}
+
+std::vector<ScalarCase> legacy_extend_cases() {
+  constexpr Signature s = Signature::legacy_extend;
+  return {
+      {"Plain", s, verify()},
+      {"Window", s, with(verify(), [](Problem& p) { p.model.window = 70; })},
+      {"Softcap", s, with(verify(), [](Problem& p) { p.model.softcap = 5; }), Recipe::features},
+  };
+}
+
+std::vector<ScalarCase> vllm_cpu_cases() {
+  constexpr Signature s = Signature::vllm_cpu;
+  return {
+      {"Plain", s, verify()},
+      {"Decode", s, decode_step()},
+      {"Window", s, with(verify(), [](Problem& p) { p.model.window = 70; })},
+      {"Softcap", s, with(verify(), [](Problem& p) { p.model.softcap = 5; }), Recipe::features},
+      {"Sinks", s, with(verify(), [](Problem& p) { p.model.sinks = true; }), Recipe::features},
+  };
+}
+
 }  // namespace
 
 void PrintTo(const ScalarCase& c, std::ostream* os) {  // NOLINT(readability-identifier-naming)
@@ -193,7 +241,9 @@ void PrintTo(const ScalarCase& c, std::ostream* os) {  // NOLINT(readability-ide
 
 std::vector<ScalarCase> scalar_cases() {
   std::vector<ScalarCase> list;
-  for (const auto& cases : {unified_cases(), extend_cases(), decode_cases(), mla_decode_cases()}) {
+  for (const auto& cases :
+       {unified_cases(), extend_cases(), decode_cases(), mla_decode_cases(), batch_prefill_cases(),
+        paged_ragged_cases(), legacy_extend_cases(), vllm_cpu_cases()}) {
     list.insert(list.end(), cases.begin(), cases.end());
   }
   return list;

@@ -77,6 +77,7 @@ std::int64_t first_cell_of_the_tail(const UnifiedCall& call, const RequestShape&
 
 RowGroup group_of(const UnifiedCall& call, std::int64_t i, const KvPools& pools, Execution& run) {
   RequestShape shape = shape_of(call, i);
+  if (run.op.fault == Fault::page_size_taken_as_16) shape.page_size = 16;
   if (run.op.fault == Fault::partitions_of_the_longest) {
     shape.visited = end_of_the_longests_blocks(call, shape);
   }
@@ -88,11 +89,13 @@ RowGroup group_of(const UnifiedCall& call, std::int64_t i, const KvPools& pools,
   const bool tail = run.op.fault == Fault::window_tail_of_the_pool;
   const std::int64_t first_cell = tail ? first_cell_of_the_tail(call, shape) : 0;
   const auto lookup = [&](std::int64_t token) {
-    const std::int64_t column = token / shape.page_size;
+    const bool before = run.op.fault == Fault::page_of_the_token_before && token > 0;
+    const std::int64_t column = (before ? token - 1 : token) / shape.page_size;
     const std::int64_t in_page = token % shape.page_size;
     const bool stale = run.op.fault == Fault::stale_page && column == 0 && i > 0;
     const std::int64_t row = stale ? i - 1 : i;
-    const std::int64_t page = table_entry(call.block_table, row, column, "block_table");
+    std::int64_t page = table_entry(call.block_table, row, column, "block_table");
+    if (run.op.fault == Fault::page_id_in_16_bits) page &= 0xffff;
     const std::optional<KeyRow> found = key_at(pools, page, in_page, wrap);
     if (!found) refuse_outside_pool(place("block_table", row, column), page);
     KeyRow key = cut_by_descriptor(*found, pools, page, in_page, run.op.fault);
@@ -114,7 +117,8 @@ RowGroup group_of(const UnifiedCall& call, std::int64_t i, const KvPools& pools,
 RunResult run_unified(const UnifiedCall& call, const TensorSource& source,
                       const RunOptions& options, const Mistake& mistake) {
   if (!call.causal) throw KernelRefusal("causal = false: only causal attention is supported");
-  const KvPools pools(source, call.k, call.v, Stored::committed_and_new);
+  KvPools pools(source, call.k, call.v, Stored::committed_and_new);
+  pools.mistake_strides(call.k, call.v, mistake.fault);
   Execution run(source, options, mistake, call.q, call.out, OutLayout::strided);
   run.use_pools(pools);
   run.set_features(call.softmax_scale, call.softcap, call.sinks);

@@ -70,13 +70,15 @@ RequestShape shape_of(const VllmCpuCall& call, std::int64_t i) {
 }
 
 RowGroup group_of(const VllmCpuCall& call, std::int64_t i, const KvPools& pools, Execution& run) {
-  const RequestShape shape = shape_of(call, i);
+  RequestShape shape = shape_of(call, i);
+  if (run.op.fault == Fault::page_size_taken_as_16) shape.page_size = 16;
   const std::int64_t rows = std::min(call.query.size(0), call.output.size(0));
   run.lint_rows_outside("query_start_loc", static_cast<std::size_t>(i), shape.first_row, shape.rows,
                         rows);
   const WrapModel wrap = wrap_of(run.mistake, /*narrow=*/false);
   const auto lookup = [&](std::int64_t token) {
-    const std::int64_t column = token / shape.page_size;
+    const bool before = run.op.fault == Fault::page_of_the_token_before && token > 0;
+    const std::int64_t column = (before ? token - 1 : token) / shape.page_size;
     const std::int64_t in_page = token % shape.page_size;
     const bool stale = run.op.fault == Fault::stale_page && column == 0 && i > 0;
     const std::int64_t page =

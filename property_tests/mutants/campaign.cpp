@@ -105,12 +105,14 @@ bool stands_for_something(const Mutant& mutant) {
 
 }  // namespace
 
-std::vector<const Mutant*> mutants_of(std::string_view kind, std::string_view part, bool handed) {
+std::vector<const Mutant*> mutants_of(std::string_view kind, std::string_view part, bool handed,
+                                      Written written) {
   std::vector<const Mutant*> chosen;
   for (const Mutant& mutant : all_mutants()) {
     if (kind != "all" && name(mutant.shows) != kind) continue;
     if (mutant.name.find(part) == std::string::npos) continue;
     if (handed && !stands_for_something(mutant)) continue;
+    if (!was_written(mutant, written)) continue;
     chosen.push_back(&mutant);
   }
   if (chosen.empty()) {

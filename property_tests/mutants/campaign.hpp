@@ -20,7 +20,8 @@ struct CampaignPlan {
 /// The mutants of a class ("all", "numeric", ...) whose name `part` is or is in; `handed`: only
 /// those that stand for a public bug or a generic mutant. \throws std::invalid_argument when none
 /// is left.
-std::vector<const Mutant*> mutants_of(std::string_view kind, std::string_view part, bool handed);
+std::vector<const Mutant*> mutants_of(std::string_view kind, std::string_view part, bool handed,
+                                      Written written = Written::ever);
 
 /// How many trials the plan asks for.
 std::size_t trial_count(const CampaignPlan& plan);

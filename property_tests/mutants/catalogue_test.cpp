@@ -6,7 +6,10 @@
 #include <iterator>
 #include <set>
 
+#include "backends/faulty/faults.hpp"
 #include "contracts/rules.hpp"
+#include "property_tests/metadata_faults.hpp"
+#include "property_tests/mutants/later_mutants.hpp"
 #include "property_tests/mutants/mutant.hpp"
 
 namespace attest {
@@ -126,6 +129,28 @@ TEST(Mutants, AreManyEachOnceWithASource) {
   }
   EXPECT_GE(names.size(), 150U);
   std::cout << names.size() << " mutants\n";
+}
+
+TEST(LaterMutants, AreInTheCatalogueEachWithARow) {
+  std::set<std::string_view> seen;
+  for (const LaterMutant& row : later_mutants()) {
+    EXPECT_TRUE(seen.insert(row.name).second) << row.name;
+    EXPECT_TRUE(exists(row.name)) << row.name;
+  }
+  for (const KernelFault& fault : later_faults()) {
+    EXPECT_TRUE(seen.contains("faulty-" + std::string(fault.id))) << fault.id;
+  }
+  for (const MetadataFault& fault : later_metadata_faults()) {
+    EXPECT_TRUE(seen.contains("metadata:" + std::string(fault.id))) << fault.id;
+  }
+  for (const Mutant& mutant : all_mutants()) {
+    EXPECT_EQ(mutant.later, later_mutant(mutant.name) != nullptr) << mutant.name;
+    EXPECT_NE(was_written(mutant, Written::before_the_oracles),
+              was_written(mutant, Written::after_the_oracles));
+    EXPECT_TRUE(was_written(mutant, Written::ever));
+  }
+  EXPECT_EQ(later_mutant("faulty-stale_page.unified@cpu"), nullptr);
+  EXPECT_EQ(later_mutant("faulty-sink_scaled_differently.unified@cpu"), nullptr);
 }
 
 TEST(Mutants, SitAtEverySite) {

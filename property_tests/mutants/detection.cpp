@@ -104,13 +104,20 @@ std::string detection_text(const Detection& run) {
     const std::string kind = mutant != nullptr ? std::string(name(mutant->shows)) : "unknown";
     scores[{trial.policy, trial.keys}][kind].add(trial);
     scores[{trial.policy, trial.keys}]["~all"].add(trial);
+    const bool later = mutant != nullptr && mutant->later;
+    scores[{trial.policy, trial.keys}][later ? "~later" : "~before"].add(trial);
   }
   std::string text;
-  for (const auto& [where, by_class] : scores) {
+  for (auto& [where, by_class] : scores) {
+    // Where all were written at one time, the line of all says it.
+    if (by_class["~before"].trials() == 0 || by_class["~later"].trials() == 0) {
+      by_class.erase("~before");
+      by_class.erase("~later");
+    }
     text += (where.first == "attest" ? "attest" : "policy " + where.first) + ", contexts of " +
             std::to_string(where.second) + " keys\n";
     for (const auto& [kind, score] : by_class) {
-      std::string label = kind == "~all" ? "all" : kind;
+      std::string label = kind.starts_with('~') ? kind.substr(1) : kind;
       label.resize(12, ' ');
       text += "  " + label + "killed " + std::to_string(score.killed) + " of " +
               std::to_string(score.counted()) + ", survived " + std::to_string(score.survived) +
@@ -119,6 +126,9 @@ std::string detection_text(const Detection& run) {
               ", false failures " + std::to_string(score.false_failures) + " in " +
               std::to_string(score.honest_cases) + '\n';
     }
+  }
+  if (text.find("\n  later ") != std::string::npos) {
+    text += "(later: written after the oracles were fixed; before: before)\n";
   }
   return text + explained_text(run);
 }

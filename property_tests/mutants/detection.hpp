@@ -24,6 +24,7 @@ struct Score {
   void add(const Trial& trial);
   /// Mutants that had to be caught.
   std::int64_t counted() const { return killed + survived; }
+  std::int64_t trials() const { return counted() + equivalent + elsewhere + not_run; }
 };
 
 /// Equivalent mutants that were caught, survivors, false failures: one line each; empty = none.

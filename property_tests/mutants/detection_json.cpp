@@ -5,6 +5,7 @@
 #include "fixtures/json_reader.hpp"
 #include "property_tests/mutants/detection.hpp"
 #include "property_tests/mutants/explained.hpp"
+#include "property_tests/mutants/later_mutants.hpp"
 
 namespace attest {
 namespace {
@@ -13,6 +14,9 @@ using Json = nlohmann::json;
 
 constexpr Outcome outcomes[] = {Outcome::killed, Outcome::survived, Outcome::equivalent,
                                 Outcome::elsewhere, Outcome::not_run};
+
+/// Written after the oracles were fixed; read by people, not by add_recorded.
+bool is_later(const Trial& t) { return later_mutant(t.mutant) != nullptr; }
 
 /// What names the mutant's mistake, and how the diagnosis did: read by people, not by add_recorded.
 Json naming_of(const Trial& t) {
@@ -40,6 +44,7 @@ Json json_of(const Trial& t) {
           {"says", t.says},
           {"diagnosis", t.diagnosis},
           {"hypothesis", naming_of(t)},
+          {"later", is_later(t)},
           {"honest_cases", t.honest_cases},
           {"false_failures", t.false_failures},
           {"false_failure", t.false_failure},

@@ -65,13 +65,14 @@ std::string by_class(const Detection& run) {
   const auto contexts = contexts_of(run, "attest");
   if (contexts.empty()) return "";
   std::map<std::string, std::map<std::int64_t, Score>> classes, sites;
-  std::map<std::int64_t, Score> all;
+  std::map<std::int64_t, Score> all, before, later;
   for (const Trial& trial : run.trials) {
     const Mutant* const mutant = mutant_named(trial.mutant);
     if (trial.policy != "attest" || mutant == nullptr) continue;
     classes[std::string(name(mutant->shows))][trial.keys].add(trial);
     sites[std::string(name(mutant->site))][trial.keys].add(trial);
     all[trial.keys].add(trial);
+    (mutant->later ? later : before)[trial.keys].add(trial);
   }
   std::string text =
       "## Killed, by class and context length\n\nLive requests have about as many keys as "
@@ -88,6 +89,10 @@ std::string by_class(const Detection& run) {
   for (auto& [label, scores] : classes) add(label, scores);
   for (auto& [label, scores] : sites) add("at: " + label, scores);
   add("**all**", all);
+  if (!later.empty()) {
+    add("written before the oracles were fixed", before);
+    add("written after", later);
+  }
   std::vector<std::string> equivalent = {"equivalent"}, elsewhere = {"by a test of its own"},
                            not_run = {"not run here"}, clean = {"false failures on honest kernels"};
   for (const std::int64_t keys : contexts) {

@@ -122,6 +122,23 @@ TEST(Detection, WritesTablesOfWhatWasRecordedOnly) {
   EXPECT_THAT(text, HasSubstr("All 76 of the list"));
 }
 
+TEST(Detection, TellsMutantsWrittenAfterTheOraclesApart) {
+  Detection run = sample();
+  EXPECT_THAT(detection_text(run), Not(HasSubstr("later")));
+  EXPECT_THAT(detection_markdown(run), Not(HasSubstr("written after")));
+  run.trials.push_back({.mutant = "faulty-sink_scaled.unified@cpu",
+                        .keys = 512,
+                        .outcome = Outcome::killed,
+                        .killed_by = "lse"});
+  EXPECT_THAT(detection_text(run), HasSubstr("  later       killed 1 of 1"));
+  EXPECT_THAT(detection_text(run), HasSubstr("  before      killed 1 of 2"));
+  EXPECT_THAT(detection_markdown(run), HasSubstr("| written after | 1 of 1 |"));
+  EXPECT_THAT(detection_markdown(run),
+              HasSubstr("| written before the oracles were fixed | 1 of 2 |"));
+  EXPECT_THAT(detection_json(run), HasSubstr("\"later\":true"));
+  EXPECT_THAT(detection_json(run), HasSubstr("\"later\":false"));
+}
+
 TEST(Detection, WritesAJunitSuitePerContextAndPolicy) {
   const std::string xml = detection_junit(sample());
   EXPECT_THAT(xml, HasSubstr("name=\"mutants.attest.512\" tests=\"2\" failures=\"1\""));

@@ -43,10 +43,11 @@ std::string line_of(std::string_view label, const NamingScore& score) {
          ", unexplained " + std::to_string(score.unexplained);
 }
 
-NamingScore sum_of(const Detection& run, std::span<const Subject> wanted) {
+NamingScore sum_of(const Detection& run, std::span<const Subject> wanted,
+                   Written written = Written::ever) {
   NamingScore sum;
   for (const Subject subject : wanted) {
-    const NamingScore one = naming_score(run, subject);
+    const NamingScore one = naming_score(run, subject, written);
     sum.outputs += one.outputs;
     sum.first += one.first;
     sum.second += one.second;
@@ -109,11 +110,11 @@ void NamingScore::add(Named named) {
   no_hypothesis += named == Named::no_hypothesis ? 1 : 0;
 }
 
-NamingScore naming_score(const Detection& run, Subject subject) {
+NamingScore naming_score(const Detection& run, Subject subject, Written written) {
   NamingScore score;
   for (const Trial& trial : run.trials) {
     const Mutant* const mutant = mutant_named(trial.mutant);
-    if (trial.policy != "attest" || mutant == nullptr) continue;
+    if (trial.policy != "attest" || mutant == nullptr || !was_written(*mutant, written)) continue;
     if (diagnosable(*mutant).subject == subject) score.add(named(*mutant, trial));
   }
   return score;
@@ -152,6 +153,10 @@ std::string explained_text(const Detection& run) {
   if (together.outputs > 0) {
     text += "diagnosis, " + line_of("metadata, addresses and masks together", together) + '\n';
   }
+  const NamingScore later = sum_of(run, located, Written::after_the_oracles);
+  if (later.outputs > 0 && later.outputs < together.outputs) {
+    text += "diagnosis, " + line_of("of these written after the oracles were fixed", later) + '\n';
+  }
   const ShrinkScore shrunk = shrink_score(run);
   if (shrunk.cases > 0) text += shrunk_sentence(shrunk) + '\n';
   return text;
@@ -171,6 +176,12 @@ std::string explained_markdown(const Detection& run) {
     add(name(subject), naming_score(run, subject));
   }
   add("**metadata, addresses, masks**", sum_of(run, located));
+  const NamingScore later = sum_of(run, located, Written::after_the_oracles);
+  if (later.outputs > 0) {
+    add("of these, written before the oracles were fixed",
+        sum_of(run, located, Written::before_the_oracles));
+    add("written after", later);
+  }
   const ShrinkScore shrunk = shrink_score(run);
   if (rows.empty() && shrunk.cases == 0) return "";
   std::string text = "## Explained and made smaller\n\n";
@@ -179,7 +190,8 @@ std::string explained_markdown(const Detection& run) {
         "Killed mutants with a wrong output, by what they are about; the names that say what each "
         "one does are a table (`expected_diagnoses.cpp`).\nAll of these mutants were in the "
         "catalogue when the last hypotheses were written, so this is no measure of mistakes nobody "
-        "has seen.\n\n| about | wrong outputs | a hypothesis says it | named first, of those | "
+        "has seen; [campaigns](campaigns.md) has a blind one.\n\n| about | wrong outputs | a "
+        "hypothesis says it | named first, of those | "
         "second | another named | unexplained |\n" +
         rule_line(7) + rows + '\n' + misnamed(run);
   }

@@ -50,7 +50,7 @@ struct NamingScore {
   std::int64_t with_hypothesis() const { return outputs - no_hypothesis; }
 };
 /// Of attest's own oracles, by subject; all contexts together.
-NamingScore naming_score(const Detection& run, Subject subject);
+NamingScore naming_score(const Detection& run, Subject subject, Written written = Written::ever);
 
 /// What the smallest failing cases of a run have in common.
 struct ShrinkScore {

@@ -10,6 +10,7 @@
 #include "backends/hip/planted_faults.hpp"
 #include "backends/registry.hpp"
 #include "property_tests/metadata_faults.hpp"
+#include "property_tests/mutants/later_mutants.hpp"
 #include "property_tests/step_faults.hpp"
 
 namespace attest {
@@ -146,9 +147,14 @@ std::span<const Mutant> all_mutants() {
     add_backends(all);
     add_metadata(all);
     add_rules(all);
+    for (Mutant& mutant : all) mutant.later = later_mutant(mutant.name) != nullptr;
     return all;
   }();
   return list;
+}
+
+bool was_written(const Mutant& mutant, Written when) {
+  return when == Written::ever || mutant.later == (when == Written::after_the_oracles);
 }
 
 bool means(std::string_view stand, const Mutant& mutant) {

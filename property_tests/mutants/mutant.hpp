@@ -30,7 +30,12 @@ struct Mutant {
   const Backend* backend = nullptr;  ///< of kernel, graph and relation mutants
   /// Not empty: attest's own test that shows it, since no case of a stream can. Not run here.
   std::string elsewhere;
+  bool later = false;  ///< written after the oracles were fixed (later_mutants.hpp)
 };
+
+/// When a mutant was written.
+enum class Written { ever, before_the_oracles, after_the_oracles };
+bool was_written(const Mutant& mutant, Written when);
 
 /// All of them: every faulty backend of an engine that any CPU has, every metadata and step fault,
 /// every fault around graphs, and the rules that stand for a public bug.

@@ -111,6 +111,7 @@ constexpr Preparation preparations[] = {
     {.part = "aliases_past_4_gib.", .large_pool = true},
     {.part = "descriptor_size_in_32_bits.", .large_pool = true},
     {.part = "store_offset_in_int32.", .large_pool = true},
+    {.part = "page_id_in_16_bits.", .large_pool = true},
     {.part = "_elements_int32.", .large_pool = true},
     {.part = "_bytes_int32.", .large_pool = true},
     {.part = "_bytes_uint32.", .large_pool = true},

@@ -58,6 +58,7 @@ class BlockResult : protected BlockRows<T, S, fault> {
       unrolled<S::key_groups>([&](auto g) {
         place.weight[g] = weight_of(parts[g * group_rows * 2], stats.maximum);
         if constexpr (fault == PlantedFault::groups_not_rescaled) place.weight[g] = 1;
+        if (fault == PlantedFault::sum_of_one_group && g > 0) return;
         stats.sum += place.weight[g] * parts[g * group_rows * 2 + 1];
       });
       const float whole = finish_row(m, split, stats, place.at);
@@ -76,6 +77,9 @@ class BlockResult : protected BlockRows<T, S, fault> {
     if (args_.splits > 1) {
       if (adds_sink && fault == PlantedFault::sink_in_every_split)
         stats.add_sink(args_.sinks[head]);
+      if (adds_sink && fault == PlantedFault::sink_in_empty_splits && stats.sum == 0) {
+        stats.add_sink(args_.sinks[head]);
+      }
       const std::int64_t part = part_of(args_, row, head, split);
       to = part * args_.v_head_dim + v_chunk_ * S::v_dim;
       if (v_chunk_ == 0) {

@@ -69,6 +69,18 @@ class BlockRows {
   __device__ T* v_tile(std::int32_t tile) const {
     return S::v_in_k ? k_tile(tile) : at<T>(L::v + tile % S::stages * L::v_stage);
   }
+  __device__ T* v_tile_read(std::int32_t tile) const {
+    return v_tile(fault == PlantedFault::v_of_the_other_stage ? tile + 1 : tile);
+  }
+  /// What token `token` sees, as far as the block's faults let it.
+  __device__ KeyRange visible_to(std::int32_t token) const {
+    KeyRange keys = keys_of_token<fault>(args_, work_, token);
+    if constexpr (fault == PlantedFault::window_of_the_blocks_first_row) {
+      keys.begin = work_.first_key;
+    }
+    if constexpr (fault == PlantedFault::causal_of_the_blocks_last_row) keys.end = work_.last_key;
+    return keys;
+  }
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
   __device__ static int group_number() { return thread() / F::lanes; }
   __device__ static int row_group() { return group_number() / S::key_groups; }

@@ -29,9 +29,21 @@ __device__ inline std::int32_t length_of(const PagedArgs& args, std::int32_t req
 }
 
 /// First table entry of a request.
+template <PlantedFault fault>
 __device__ inline std::int64_t table_start_of(const PagedArgs& args, std::int32_t request) {
+  if constexpr (fault == PlantedFault::table_rows_packed) {
+    const std::int64_t needed = (args.max_seqlen_k + args.page_size - 1) / args.page_size;
+    return request * std::min(needed, args.table_stride);
+  }
   return args.page_starts != nullptr ? args.page_starts[request]
                                      : std::int64_t{request} * args.table_stride;
+}
+
+/// The key whose table entry is read for `key`: one for a whole tile where a fault has it so.
+template <PlantedFault fault>
+__device__ inline std::int32_t looked_up(std::int32_t key, std::int32_t first_key, int tile) {
+  if (fault != PlantedFault::one_table_entry_a_tile) return key;
+  return std::max(key / tile * tile, first_key);
 }
 
 /// Queries are packed: row m of a request and kv head is token m / group, head m % group of the

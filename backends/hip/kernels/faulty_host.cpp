@@ -8,7 +8,6 @@ namespace attest::hip {
 namespace {
 
 using FaultyShape = Shape<MmaFragment, largest_head_dim, largest_head_dim, 1, 4, 64, 2>;
-constexpr int fault_count = static_cast<int>(PlantedFault::padding_rows_written) + 1;
 
 template <int... i>
 constexpr std::array<PagedLaunch, sizeof...(i)> launches(std::integer_sequence<int, i...>) {
@@ -20,7 +19,7 @@ constexpr std::array<PagedLaunch, sizeof...(i)> launches(std::integer_sequence<i
 }  // namespace
 
 PagedLaunch faulty_launch_on_host(PlantedFault fault) {
-  static constexpr auto table = launches(std::make_integer_sequence<int, fault_count>{});
+  static constexpr auto table = launches(std::make_integer_sequence<int, planted_fault_count>{});
   return table[static_cast<std::size_t>(fault)];
 }
 

@@ -50,7 +50,7 @@ class PagedAttention : private BlockResult<T, S, fault> {
       const int m = row_group() * group_rows + F::row(lane_of<F>(), r);
       softmax_.visible[r] = {};
       if (has_row(m)) {
-        softmax_.visible[r] = keys_of_token<fault>(args_, work_, (work_.first + m) / group());
+        softmax_.visible[r] = this->visible_to((work_.first + m) / group());
       }
     });
     unrolled<S::value_tiles>(
@@ -136,7 +136,7 @@ class PagedAttention : private BlockResult<T, S, fault> {
             [&](auto i) { scores[t][i] = to_float(element_of<T>(scores[t][i])); });
       });
     }
-    const T* values = v_tile(tile) + first * L::v_pitch;
+    const T* values = this->v_tile_read(tile) + first * L::v_pitch;
     if constexpr (S::v_in_k) values += v_chunk_ * S::v_dim;
     values_step<T, S>(
         out_, scores, values,

@@ -68,7 +68,7 @@ class TileAddresses {
   __device__ TileAddresses(const PagedArgs& args, const BlockWork& work, std::int32_t kv_head,
                            std::int64_t* shared)
       : args_(args),
-        table_start_(table_start_of(args, work.request)),
+        table_start_(table_start_of<fault>(args, work.request)),
         first_key_(work.first_key),
         last_key_(work.last_key),
         kv_head_(kv_head),
@@ -85,7 +85,8 @@ class TileAddresses {
     unrolled<per_thread>([&](auto i) {
       const std::int32_t key = key_of(tile, i);
       page_[i] = 0;
-      if (wanted(key)) page_[i] = index_at(args_.table, table_start_ + key / args_.page_size);
+      const std::int32_t at = looked_up<fault>(key, first_key_, S::tile);
+      if (wanted(key)) page_[i] = index_at(args_.table, table_start_ + at / args_.page_size);
     });
   }
   __device__ void publish(std::int32_t tile) const {

@@ -43,8 +43,19 @@ enum class PlantedFault {
   reduction_forgets_the_first_row,
   rows_without_keys_not_written,
   padding_rows_written,
+  // Written after the oracles were fixed.
+  window_of_the_blocks_first_row,
+  causal_of_the_blocks_last_row,
+  window_edge_seen_as_whole,
+  one_table_entry_a_tile,
+  table_rows_packed,
+  v_of_the_other_stage,
+  small_rescale_left_out,
+  sum_of_one_group,
+  sink_in_empty_splits,
   /// As PagedArgs::wrap says: one compiled kernel stands for every row of faulty/wrap_faults.cpp.
   offset_wraps,
 };
+inline constexpr int planted_fault_count = static_cast<int>(PlantedFault::offset_wraps);
 
 }  // namespace attest::hip

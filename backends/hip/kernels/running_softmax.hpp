@@ -77,7 +77,9 @@ struct RunningSoftmax {
     constexpr int keys = tiles * F::tile_columns;
     bool whole = true;  // no key of the tile is hidden from a row of this lane
     unrolled<F::rows_held>([&](auto r) {
-      whole = whole && first_key >= visible[r].begin && first_key + keys <= visible[r].end;
+      const bool begins = fault == PlantedFault::window_edge_seen_as_whole ||  // forgotten
+                          first_key >= visible[r].begin;
+      whole = whole && begins && first_key + keys <= visible[r].end;
     });
     unrolled<tiles>([&](auto tile) {
       unrolled<F::elements>([&](auto i) {
@@ -104,6 +106,7 @@ struct RunningSoftmax {
       rescale[r] = weight_of(maximum[r], highest);
       maximum[r] = highest;
       sum[r] *= rescale[r];
+      if (fault == PlantedFault::small_rescale_left_out && rescale[r] > 0.5F) rescale[r] = 1;
     });
     float base[F::rows_held];
     unrolled<F::rows_held>([&](auto r) { base[r] = maximum[r] == nothing_seen ? 0 : maximum[r]; });
