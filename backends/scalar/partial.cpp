@@ -59,9 +59,7 @@ void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const 
       for (float& score : scores) score *= ln_2;
     }
   }
-  if (op.fault == Fault::scores_in_bf16) {
-    for (float& score : scores) score = rounded_to_bf16(score);
-  }
+  if (op.fault == Fault::scores_in_bf16) round_to(Dtype::bf16, scores.data(), block);
   const Keys seen = seen_in(tile, row);
   std::fill(scores.begin(), scores.begin() + seen.begin, -infinity);
   std::fill(scores.begin() + seen.end, scores.end(), -infinity);
@@ -82,11 +80,6 @@ void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const 
   if (op.fault == Fault::reads_past_kv_len_drops_nan) {
     for (float& score : scores) score = std::isnan(score) ? -infinity : score;
   }
-}
-
-float rounded_to_bf16(float value) {
-  round_to(Dtype::bf16, &value, 1);
-  return value;
 }
 
 /// To the four significant bits of an e4m3 type, whose smallest step is 2^-9.
