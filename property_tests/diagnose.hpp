@@ -34,8 +34,10 @@ struct Hypothesis {
 
 /// Every hypothesis, the more specific before the more general: the first that fits best wins.
 std::vector<Hypothesis> all_hypotheses();
-/// Its last parts: a number of keys, a part of them, a factor; a split.
+/// Its last parts: a number of keys, a part of them, a factor; rows that share a mask, keys that
+/// are looked up elsewhere; a split.
 std::vector<Hypothesis> parametric_hypotheses();
+std::vector<Hypothesis> lookup_hypotheses();
 std::vector<Hypothesis> split_hypotheses();
 
 /// Multiplies the outputs that were computed, and what their bounds are made of.

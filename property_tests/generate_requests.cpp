@@ -55,6 +55,8 @@ std::int64_t draw_mla_length(Draw& draw, const Model& model, const GeneratorOpti
 std::int64_t draw_new_tokens(Draw& draw, const BatchPlan& plan, std::int64_t max_kv) {
   switch (plan.mode) {
     case Mode::target_verify:
+      // Wider trees than a byte, a tile's row or a word has bits.
+      if (plan.tree && draw.chance(15)) return std::min(draw.between(9, 40), max_kv);
       return std::min(draw.between(1, 8), max_kv);
     case Mode::draft_extend_v2:
       return std::min(draw.between(1, 6), max_kv);

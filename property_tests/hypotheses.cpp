@@ -306,6 +306,7 @@ constexpr std::array table = {
 std::vector<Hypothesis> all_hypotheses() {
   std::vector<Hypothesis> all(table.begin(), table.end());
   for (const Hypothesis& one : parametric_hypotheses()) all.push_back(one);
+  for (const Hypothesis& one : lookup_hypotheses()) all.push_back(one);
   for (const Hypothesis& one : split_hypotheses()) all.push_back(one);
   return all;
 }

@@ -100,6 +100,11 @@ bool scale_by(const Problem&, Attended& m) {
   return true;
 }
 
+bool k_descale_twice(const Problem& p, Attended& m) {
+  m.scale *= p.model.k_descale.value_or(1);
+  return p.model.k_descale.value_or(1) != 1;
+}
+
 // --- Factors on the output ---
 
 /// No key changes; the factor does it all.
@@ -137,6 +142,12 @@ double sink_in_base_2(const Expected& e, const TensorSource& s, std::int64_t row
                       std::int64_t head) {
   constexpr double ln_2 = 0.6931471805599453;
   return of_larger_sum(sink_weight(e, s, row, head, s.sink(head) * ln_2) -
+                       sink_weight(e, s, row, head, s.sink(head)));
+}
+double sink_scaled(const Expected& e, const TensorSource& s, std::int64_t row, std::int64_t head) {
+  const Model& m = s.problem().model;
+  const double scale = m.softmax_scale * m.q_descale.value_or(1) * m.k_descale.value_or(1);
+  return of_larger_sum(sink_weight(e, s, row, head, s.sink(head) * scale) -
                        sink_weight(e, s, row, head, s.sink(head)));
 }
 double v_descale_missing(const Expected&, const TensorSource& s, std::int64_t, std::int64_t) {
@@ -187,6 +198,9 @@ constexpr std::array table = {
               sink_of_next_head, true),
     factor_of("sink_in_base_2", "the sinks are not brought to base 2 before exp2", has_sinks,
               sink_in_base_2, true),
+    Hypothesis{"k_descale_twice", "K's descale is applied twice", k_descale_twice},
+    factor_of("sink_scaled", "the sinks are multiplied with the scale", has_sinks, sink_scaled,
+              true),
     factor_of("descales_missing", "the descales of q, K and V are missing", without_descales,
               v_descale_missing, false),
     factor_of("v_descale_missing", "V's descale is missing", has_v_descale, v_descale_missing,

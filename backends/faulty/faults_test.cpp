@@ -38,12 +38,13 @@ ScalarCase plain(Signature signature) {
 }
 
 /// A window shorter than the new tokens, pages of 32, K and V of different strides, room between
-/// heads, more drafts than a byte has bits.
+/// heads, more drafts than a byte has bits, a scale that is no power of two.
 std::vector<ScalarCase> cases_of_places(Signature signature) {
-  std::vector<ScalarCase> list(5, plain(signature));
+  std::vector<ScalarCase> list(6, plain(signature));
   list[0].problem.model.window = 3;
   list[1].problem.pool.page_size = 32;
   list[2].problem.model.head_dim = 128;
+  list[5].problem.model.softmax_scale = 0.11;
   Pool& roomy = list[3].problem.pool;
   const Model& m = list[3].problem.model;
   roomy.k.head = m.head_dim + 16;

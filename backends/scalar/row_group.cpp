@@ -76,10 +76,10 @@ std::span<const std::int64_t> tree_row(const RequestShape& s, std::int64_t r, Fa
 }  // namespace
 
 Seen seen_by(const RequestShape& s, std::int64_t r, Fault fault) {
-  Seen seen{0, s.length};
+  Seen seen{window_begin(s, r, fault), s.length};
   if (s.causal) {
     const bool tree = !s.tree.empty() && fault != Fault::tree_mask_ignored;
-    seen = {window_begin(s, r, fault), tree ? tree_end(s, r, fault) : causal_end(s, r, fault)};
+    seen.end = tree ? tree_end(s, r, fault) : causal_end(s, r, fault);
   }
   seen.end = std::min(seen.end, walked_end(s, fault));
   seen.begin = std::max<std::int64_t>(seen.begin, fault == Fault::first_key_ignored ? 1 : 0);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "backends/registry.hpp"
+#include "backends/scalar/row_group.hpp"
 #include "backends/scalar/scalar_cases.hpp"
 
 namespace attest {
@@ -240,6 +241,14 @@ TEST(Counters, LeaveValuesOfExpandedHeadsAlone) {
     }
   });
   EXPECT_EQ(grouped.out.values, expanded.out.values);
+}
+
+// A caller that forgets the causal flag has not forgotten the window: what read() says, too.
+TEST(RowsWithoutACausalOrder, KeepTheirWindow) {
+  const RequestShape shape{.rows = 3, .length = 10, .window = 4, .causal = false};
+  EXPECT_EQ(seen_by(shape, 0, Fault::none).begin, 4);
+  EXPECT_EQ(seen_by(shape, 2, Fault::none).begin, 6);
+  EXPECT_EQ(seen_by(shape, 0, Fault::none).end, 10);
 }
 
 }  // namespace

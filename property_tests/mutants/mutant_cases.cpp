@@ -137,7 +137,10 @@ std::optional<Case> plain_case(const Mutant& mutant, std::uint64_t index,
   if (own_data) options.recipe = Recipe::normal;
   auto c = case_of_length(stream.seed, index, stream.keys, options);
   if (!c) return std::nullopt;
-  if (own_data || stream.keys > 512) c->recipe = recipe_for(c->problem.model, index);
+  const bool as_drawn = !own_data && stream.keys <= 512;
+  if (!as_drawn) c->recipe = recipe_for(c->problem.model, index);
+  // Logits far below 0 or above: what is only drawn where contexts are long shows here as well.
+  if (as_drawn && index % 12 == 4) c->recipe = Recipe::shifted;
   if (prepared && prepared->problem) prepared->problem(*c);
   if (prepared && prepared->large_pool) move_far(c->problem);
   if (stream.recipe) {
