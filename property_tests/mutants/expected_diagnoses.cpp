@@ -111,7 +111,6 @@ constexpr Diagnosable table[] = {
     {"metadata:v_scale_not_passed", metadata, "metadata,v_descale_missing"},
     {"sink_scaled", arithmetic, "sink_scaled"},
     {"k_descale_twice", arithmetic, "k_descale_twice"},
-    {"v_descale_in_every_split", arithmetic, "v_descale_twice"},
     // What the meaning of a call does not have, or has under the hypothesis's own name.
     {"metadata:output_transposed", metadata, ""},
     {"metadata:k_descale_missing", metadata, "metadata,k_descale_missing"},
