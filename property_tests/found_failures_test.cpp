@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <system_error>
@@ -291,68 +290,6 @@ TEST_F(Found, OfAFolderThatNobodyMayListAreAnError) {
   RunPlan plan = plan_for("scalar.unified@cpu");
   EXPECT_THROW(read(plan), std::system_error);
   fs::permissions(folder, fs::perms::owner_all);
-}
-
-std::vector<fs::path> files_of(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-TEST_F(Found, AreNotReplacedByLargerOnes) {
-  RunPlan plan = plan_for(faulty);
-  plan.max_saved = 1;
-  plan.jobs = 1;
-  plan.shrink_budget = std::chrono::seconds(20);
-  run_cases(plan, {});
-  ASSERT_THAT(files_of(folder), SizeIs(1));
-  const Fixture small = load_fixture(files_of(folder)[0]);
-  plan.shrink_budget = std::chrono::milliseconds(0);
-  Listener listener;
-  run_cases(plan, {&listener});
-  ASSERT_THAT(files_of(folder), SizeIs(1));
-  EXPECT_EQ(load_fixture(files_of(folder)[0]), small);
-  const auto failed = std::ranges::find_if(listener.results,
-                                           [](const CaseResult& r) { return !r.fixture.empty(); });
-  ASSERT_NE(failed, listener.results.end());
-  EXPECT_EQ(failed->fixture, files_of(folder)[0].string());
-  EXPECT_THAT(failed->shrunk, StartsWith("by an earlier run: "));
-}
-
-/// The smaller case passes by now: the larger one is what fails, and both stay.
-TEST_F(Found, ThatNoLongerFailDoNotStandForLargerOnes) {
-  StubBackend stub;
-  stub.after = [](const TensorSource&, const RunOptions&, RunResult& result) {
-    if (result.out.rows > 1) result.out.values[0] += 1;
-  };
-  RunPlan plan = plan_for("scalar.unified@cpu");
-  plan.backends = {&stub};
-  plan.count = 20;
-  plan.max_saved = 1;
-  plan.jobs = 1;
-  plan.shrink_budget = std::chrono::milliseconds(0);
-  run_cases(plan, {});
-  ASSERT_THAT(files_of(folder), SizeIs(1));
-  const fs::path first = files_of(folder)[0];
-  Fixture passes = load_fixture(first);
-  passes.trace[0] = verify_case().problem;
-  passes.trace[0].requests = {{.sequence = 0, .committed = 1, .new_tokens = 1}};
-  write_atomically(first, to_json(passes));
-  const auto written = [&] {
-    Listener listener;
-    run_cases(plan, {&listener});
-    const auto failed = std::ranges::find_if(
-        listener.results, [](const CaseResult& r) { return !r.fixture.empty(); });
-    return failed == listener.results.end() ? fs::path() : fs::path(failed->fixture);
-  };
-  const fs::path second = written();
-  EXPECT_NE(second, first);
-  EXPECT_THAT(second.string(), HasSubstr("-2.json"));
-  EXPECT_EQ(load_fixture(first).trace, passes.trace);
-  // The same case again makes no third one.
-  EXPECT_EQ(written(), second);
-  EXPECT_THAT(files_of(folder), SizeIs(2));
 }
 
 }  // namespace
