@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "contracts/capped_product.hpp"
+#include "contracts/storage_label.hpp"
 
 namespace attest {
 namespace {
@@ -134,7 +135,7 @@ bool have_common_bytes(const TensorMeta& a, const TensorMeta& b) {
 }
 
 bool share_bytes(const TensorMeta& a, const TensorMeta& b) {
-  return !a.storage.empty() && a.storage == b.storage && have_common_bytes(a, b);
+  return same_storage(a.storage, b.storage) && have_common_bytes(a, b);
 }
 
 }  // namespace attest

@@ -74,10 +74,29 @@ TEST(GraphRules, SayWhichTensorIsAnother) {
               replay.seqused_k.meta.storage = "0x7f80";
             }),
             Rules{tensors});
+  // An address is a number, and where a view begins a place in memory.
+  EXPECT_EQ(fired([](UnifiedCall& capture, UnifiedCall& replay) {
+              capture.seqused_k.meta.storage = "0x7f00";
+              replay.seqused_k.meta.storage = "0X7F00";
+              capture.cu_seqlens_q.meta.storage = "32512";
+              replay.cu_seqlens_q.meta.storage = "0x7f00";
+              capture.q.storage = "0x7f00";
+              capture.q.storage_offset = 8;
+              capture.q.storage_bytes += 16;
+              replay.q.storage = "0x7f10";
+            }),
+            Rules{});
+  EXPECT_EQ(fired([](UnifiedCall& capture, UnifiedCall& replay) {
+              capture.seqused_k.meta.storage = "0x7f00";
+              replay.seqused_k.meta.storage = "32513";
+            }),
+            Rules{tensors});
   // Labels that are no addresses name the storages of one call.
   EXPECT_EQ(fired([](UnifiedCall& capture, UnifiedCall& replay) {
               capture.seqused_k.meta.storage = "m1";
               replay.seqused_k.meta.storage = "m2";
+              capture.cu_seqlens_q.meta.storage = "1";
+              replay.cu_seqlens_q.meta.storage = "2";
             }),
             Rules{});
   EXPECT_EQ(fired([](UnifiedCall& capture, UnifiedCall&) {
@@ -140,8 +159,8 @@ TEST(GraphRules, TakeTheCaptureThatAReplayDiffersFromLeast) {
                                        {"the capture", pair.capture, pair.captured},
                                        {"the replay", pair.replay, pair.replayed}};
   Report report;
-  graph_scalars_are_the_captured(calls, report);
-  graph_serves_the_replay(calls, report);
+  graph_scalars_are_the_captured(LayerCalls(calls), report);
+  graph_serves_the_replay(LayerCalls(calls), report);
   EXPECT_TRUE(report.findings().empty());
 }
 
@@ -154,6 +173,68 @@ TEST(GraphRules, JudgeNoReplayOfAnotherBatchSizeOrServer) {
   --pair.captured.pool.num_pages;
   pair.captured.requests.push_back(pair.captured.requests.front());
   EXPECT_EQ(pair.fired(), Rules{});
+}
+
+TEST(GraphPairs, CountTheReplaysThatHaveNoCapture) {
+  Pair pair(Signature::unified);
+  const std::vector<SiteCall> both = {{"the replay", pair.replay, pair.replayed},
+                                      {"the capture", pair.capture, pair.captured}};
+  EXPECT_TRUE(LayerCalls(both).without_capture().empty());
+  const std::vector<SiteCall> two = {{"the replay", pair.replay, pair.replayed},
+                                     {"another", pair.replay, pair.replayed}};
+  const LayerCalls calls(two);
+  ASSERT_EQ(calls.without_capture().size(), 2U);
+  EXPECT_EQ(calls.without_capture().front()->name, "the replay");
+  EXPECT_TRUE(check_step(calls).findings().empty());
+}
+
+/// `count` captures and replays of graphs whose q lies elsewhere each time, the replays' tables one
+/// column narrower.
+TEST(GraphPairs, HoldEachReplayAgainstTheCaptureAtItsAddress) {
+  const Pair pair(Signature::unified);
+  constexpr std::int64_t count = 50;
+  std::vector<Call> captures(count, pair.capture), replays(count, pair.replay);
+  std::vector<SiteCall> calls;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    for (Call* const call : {&captures[at], &replays[at]}) {
+      std::get<UnifiedCall>(*call).q.storage = std::to_string(100'000 + 256 * i);
+    }
+    IntArray& table = std::get<UnifiedCall>(replays[at]).block_table;
+    --table.meta.shape[1];
+    calls.push_back({"capture " + std::to_string(i), captures[at], pair.captured});
+    calls.push_back({"replay " + std::to_string(i), replays[at], pair.replayed});
+  }
+  std::int64_t compared = 0;
+  const std::vector<GraphPair> pairs = graph_pairs(calls, nullptr, &compared);
+  EXPECT_EQ(compared, count);
+  ASSERT_EQ(pairs.size(), static_cast<std::size_t>(count));
+  EXPECT_EQ(pairs[17].capture->name, "capture 17");
+  EXPECT_TRUE(pairs[17].differences.empty());
+}
+
+TEST(GraphPairs, HoldReplaysAgainstEqualCapturesOnce) {
+  Pair pair(Signature::unified);
+  std::get<UnifiedCall>(pair.capture).softmax_scale = 0.5;  // so that none is the right one
+  std::vector<SiteCall> calls;
+  for (int i = 0; i < 40; ++i) {
+    calls.push_back({"capture", pair.capture, pair.captured});
+    calls.push_back({"replay", pair.replay, pair.replayed});
+  }
+  std::int64_t compared = 0;
+  EXPECT_EQ(graph_pairs(calls, nullptr, &compared).size(), 40U);
+  EXPECT_EQ(compared, 40);
+}
+
+TEST(GraphPairs, EndWhereTheyAreStopped) {
+  const Pair pair(Signature::unified);
+  const std::vector<SiteCall> calls = {{"the replay", pair.replay, pair.replayed},
+                                       {"the capture", pair.capture, pair.captured}};
+  const std::atomic<bool> stop{true};
+  EXPECT_TRUE(graph_pairs(calls, &stop).empty());
+  const LayerCalls stopped(calls, &stop);
+  EXPECT_TRUE(stopped.stopped());
+  EXPECT_TRUE(check_step(stopped).findings().empty());
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "contracts/rules/heads.hpp"
 #include "contracts/rules/kv_indptr.hpp"
 #include "contracts/rules/launch.hpp"
+#include "contracts/rules/live_requests.hpp"
 #include "contracts/rules/loc.hpp"
 #include "contracts/rules/mla_schedule.hpp"
 #include "contracts/rules/new_token_slots.hpp"
@@ -86,6 +87,7 @@ constexpr Group groups[] = {
     {dense_arrays_rules},
     {mla_schedule_rules},
     {new_token_slots_rules},
+    {live_requests_rules},
 };
 
 void apply(const Rule& rule, const Call& call, const Truth& truth, Report& report) {

@@ -52,30 +52,32 @@ bool same(double a, double b) {
 }
 
 /// Every site whose number differs from the first one's.
-void expect_equal(std::span<const SiteCall> calls, std::string_view what,
+void expect_equal(const LayerCalls& calls, std::string_view what,
                   const std::function<double(const Attended&)>& number, Report& report) {
-  const double first = number(meaning_of(calls.front()));
-  for (const SiteCall& site : calls.subspan(1)) {
+  const SiteCall& front = calls.all().front();
+  const double first = number(meaning_of(front));
+  for (const SiteCall& site : calls.all().subspan(1)) {
+    if (calls.stopped()) return;
     const double got = number(meaning_of(site));
     if (same(got, first)) continue;
     report.add(std::string(what) + " of " + site.name, number_text(got),
-               number_text(first) + ", as " + calls.front().name + " has it");
+               number_text(first) + ", as " + front.name + " has it");
   }
 }
 
-void scale_agrees(std::span<const SiteCall> calls, Report& report) {
+void scale_agrees(const LayerCalls& calls, Report& report) {
   expect_equal(calls, "the scale", [](const Attended& a) { return a.scale; }, report);
 }
 
-void softcap_agrees(std::span<const SiteCall> calls, Report& report) {
+void softcap_agrees(const LayerCalls& calls, Report& report) {
   expect_equal(
       calls, "the logit cap", [](const Attended& a) { return std::max(0.0, a.softcap); }, report);
 }
 
-void window_agrees(std::span<const SiteCall> calls, Report& report) {
+void window_agrees(const LayerCalls& calls, Report& report) {
   const SiteCall* first = nullptr;
   std::int64_t expected = 0;
-  for (const SiteCall& site : calls) {
+  for (const SiteCall& site : calls.all()) {
     const std::optional<std::int64_t> keys = window_of(site.call);
     if (!keys) continue;
     if (first == nullptr) {
@@ -100,9 +102,9 @@ const IntArray* lengths_of(const Call& call) {
   return nullptr;
 }
 
-void length_dtypes_agree(std::span<const SiteCall> calls, Report& report) {
+void length_dtypes_agree(const LayerCalls& calls, Report& report) {
   std::map<Signature, std::pair<const SiteCall*, Dtype>> first;
-  for (const SiteCall& site : calls) {
+  for (const SiteCall& site : calls.all()) {
     const IntArray* const array = lengths_of(site.call);
     if (array == nullptr) continue;
     const auto [at, is_first] =
@@ -140,9 +142,10 @@ Schedule schedule_of(const Problem& p) {
   return schedule;
 }
 
-void paths_read_alike(std::span<const SiteCall> calls, Report& report) {
+void paths_read_alike(const LayerCalls& calls, Report& report) {
   std::map<std::pair<Mode, Schedule>, std::pair<const SiteCall*, LiveRows>> first;
-  for (const SiteCall& site : calls) {
+  for (const SiteCall& site : calls.all()) {
+    if (calls.stopped()) return;
     Schedule schedule = schedule_of(site.problem);
     if (schedule.empty()) continue;
     LiveRows rows = live_rows(site);
@@ -221,10 +224,21 @@ constexpr StepRule rules[] = {
 
 std::span<const StepRule> step_rules() { return rules; }
 
-Report check_step(std::span<const SiteCall> calls) {
+std::vector<const SiteCall*> LayerCalls::without_capture() const {
+  std::vector<const SiteCall*> alone;
+  for (const GraphPair& pair : graphs_) {
+    if (pair.capture == nullptr) alone.push_back(pair.replay);
+  }
+  return alone;
+}
+
+Report check_step(std::span<const SiteCall> calls) { return check_step(LayerCalls(calls)); }
+
+Report check_step(const LayerCalls& calls) {
   Report report;
-  if (calls.size() < 2) return report;
+  if (calls.all().size() < 2) return report;
   for (const StepRule& rule : step_rules()) {
+    if (calls.stopped()) break;
     report.begin(rule.id, rule.severity);
     rule.check(calls, report);
   }

@@ -59,6 +59,9 @@ void break_sharing(BrokenCalls& calls) {
                 [](UnifiedCall& c) { c.sinks->strides = {2}; });
   calls.prefill("sinks.are_dense", "one sink is expanded to all heads", with_sinks(),
                 [](BatchPrefillCall& c) { c.sink_ptr->strides = {0}; });
+  calls.unified("block_table.rows_do_not_overlap",
+                "rows begin two pages apart, requests have three", uneven_verify(),
+                [](UnifiedCall& c) { c.block_table.meta.strides[0] = 2; });
 }
 
 void break_schedule(BrokenCalls& calls) {
@@ -82,6 +85,23 @@ void break_schedule(BrokenCalls& calls) {
                p);
 }
 
+void break_requests(BrokenCalls& calls) {
+  const auto emptied = [](Problem p) {
+    p.requests.back().committed = p.requests.back().new_tokens = 0;
+    return p;
+  };
+  constexpr std::string_view rule = "live_requests.have_keys";
+  constexpr std::string_view story = "a live request without a key, where another was";
+  for (const Signature signature : {Signature::unified, Signature::batch_prefill,
+                                    Signature::legacy_extend, Signature::vllm_cpu}) {
+    calls.unsaid(rule, story, emptied(uneven_verify()), uneven_verify(), nullptr, signature);
+  }
+  calls.unsaid(rule, story, emptied(mla_verify()), mla_verify());
+  Problem step = sample_problem(Mode::decode, {{35, 1}, {9, 1}});
+  step.model.head_dim = step.model.v_head_dim = 64;
+  calls.unsaid(rule, story, emptied(step), step, nullptr, Signature::paged_ragged);
+}
+
 }  // namespace
 
 void break_memory(BrokenCalls& calls) {
@@ -89,6 +109,7 @@ void break_memory(BrokenCalls& calls) {
   break_rows(calls);
   break_sharing(calls);
   break_schedule(calls);
+  break_requests(calls);
 }
 
 }  // namespace attest

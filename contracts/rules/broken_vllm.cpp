@@ -98,6 +98,8 @@ void break_table_of_vllm(BrokenCalls& calls) {
              "the table of the first request was never filled", uneven_verify(), [](Vllm& c) {
                for (std::size_t j = 0; j < 3; ++j) c.block_table.values[j] = 0;
              });
+  calls.vllm("block_table.rows_do_not_overlap", "one row is expanded to all requests",
+             uneven_verify(), [](Vllm& c) { c.block_table.meta.strides[0] = 0; });
   calls.unsaid("block_table.keeps_pages_together",
                "the last slots were handed out singly, a table names whole pages",
                slots_scattered(), slots_together(), nullptr, Signature::vllm_cpu);

@@ -4,6 +4,7 @@
 
 #include "contracts/rules/finding_text.hpp"
 #include "contracts/signatures/pool_view.hpp"
+#include "contracts/storage_label.hpp"
 
 namespace attest {
 namespace {
@@ -16,7 +17,9 @@ void expect_pool(std::string_view name, const TensorMeta& view, const Problem& p
                  const KvStrides& strides, std::int64_t dim, Report& report) {
   if (addresses_pool(view, problem, strides, dim)) {
     const bool known = !strides.storage.empty() && !view.storage.empty();
-    if (!known || (view.storage == strides.storage && view.storage_offset == strides.base)) return;
+    const bool there =
+        same_storage(view.storage, strides.storage) && view.storage_offset == strides.base;
+    if (!known || there) return;
     report.add(std::string(name), place_text(view.storage, view.storage_offset),
                place_text(strides.storage, strides.base) + ", where the layer's pool begins");
     return;

@@ -107,6 +107,19 @@ void break_steps(List& list) {
          [](DecodeCall&) {});
 }
 
+/// The second request has neither a committed nor a new token.
+Problem emptied(Problem p) {
+  p.requests[1].committed = p.requests[1].new_tokens = 0;
+  return p;
+}
+
+void break_requests(List& list) {
+  extend(list, "live_requests.have_keys", fault, "a live request without a key", emptied(verify()),
+         [](ExtendCall&) {});
+  add(list, "live_requests.have_keys", fault, "a live request without a key", emptied(step()),
+      lower_decode(step(), make_slot_map(step())), [](DecodeCall&) {});
+}
+
 }  // namespace
 
 std::vector<BrokenCpuCall> broken_memory_calls() {
@@ -116,6 +129,7 @@ std::vector<BrokenCpuCall> broken_memory_calls() {
   break_sharing(list);
   break_arrays(list);
   break_steps(list);
+  break_requests(list);
   return list;
 }
 

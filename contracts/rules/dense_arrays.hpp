@@ -6,7 +6,8 @@
 
 namespace attest {
 
-/// Rules on arrays that kernels read as pointer + i: SGLang's CPU index arrays, and sinks.
+/// Rules on arrays that kernels read as pointer + i: SGLang's CPU index arrays, sinks, and the rows
+/// of page tables.
 std::span<const Rule> dense_arrays_rules();
 
 }  // namespace attest

@@ -17,6 +17,7 @@
 #include "contracts/rules/heads.hpp"
 #include "contracts/rules/kv_indptr.hpp"
 #include "contracts/rules/launch.hpp"
+#include "contracts/rules/live_requests.hpp"
 #include "contracts/rules/mla_schedule.hpp"
 #include "contracts/rules/new_token_slots.hpp"
 #include "contracts/rules/padding.hpp"
@@ -60,7 +61,8 @@ std::vector<Rule> gpu_rules() {
                            tensor_memory_rules,
                            dense_arrays_rules,
                            mla_schedule_rules,
-                           new_token_slots_rules}) {
+                           new_token_slots_rules,
+                           live_requests_rules}) {
     rules.insert(rules.end(), group().begin(), group().end());
   }
   return rules;

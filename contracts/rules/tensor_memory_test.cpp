@@ -119,5 +119,37 @@ TEST(Report, GivesItsFindingsAwayWhenItEnds) {
   EXPECT_EQ(seen, 1);
 }
 
+/// What the rule of page tables says of rows `stride` cells apart: two requests with three and one
+/// pages in a table of four columns.
+std::vector<Severity> of_rows_apart(std::int64_t stride, bool live = true) {
+  Problem p = sample_problem(Mode::target_verify, {{35, 3}, {9, 2}});
+  p.path = Path::replay;
+  for (Request& r : p.requests) r.live = live;
+  std::vector<Severity> severities;
+  for (Call call : {Call(lowered(p, lower_unified)), Call(lowered(p, lower_vllm_cpu))}) {
+    IntArray& table = std::holds_alternative<UnifiedCall>(call)
+                          ? std::get<UnifiedCall>(call).block_table
+                          : std::get<VllmCpuCall>(call).block_table;
+    table.meta.shape[1] = 4;
+    table.values.resize(8, 1);
+    table.meta.strides[0] = stride;
+    const SlotMap slots = make_slot_map(p);
+    for (const Finding& f : check(call, Truth{p, slots}).findings()) {
+      if (f.rule == "block_table.rows_do_not_overlap") severities.push_back(f.severity);
+    }
+  }
+  return severities;
+}
+
+TEST(MemoryRules, RefuseTablesWhoseRowsShareAPageOfARequest) {
+  using enum Severity;
+  EXPECT_EQ(of_rows_apart(4), std::vector<Severity>());
+  EXPECT_EQ(of_rows_apart(9), std::vector<Severity>());  // columns of a wider table
+  EXPECT_EQ(of_rows_apart(3), (std::vector{policy, policy}));
+  EXPECT_EQ(of_rows_apart(2), (std::vector{wrong, wrong}));
+  EXPECT_EQ(of_rows_apart(0), (std::vector{wrong, wrong}));
+  EXPECT_EQ(of_rows_apart(0, /*live=*/false), (std::vector{policy, policy}));
+}
+
 }  // namespace
 }  // namespace attest

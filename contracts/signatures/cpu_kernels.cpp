@@ -1,5 +1,7 @@
 #include "contracts/signatures/cpu_kernels.hpp"
 
+#include "contracts/storage_label.hpp"
+
 namespace attest {
 
 std::int64_t extend_block_rows(std::int64_t max_len_extend) {
@@ -17,8 +19,7 @@ std::int64_t extend_rows_computed(std::int64_t max_len_extend) {
 
 bool takes_mla_path(const DecodeCall& call) {
   const std::int64_t heads = call.k_buffer.size(1);
-  const bool one_storage = !call.k_buffer.storage.empty() &&
-                           call.k_buffer.storage == call.v_buffer.storage &&
+  const bool one_storage = same_storage(call.k_buffer.storage, call.v_buffer.storage) &&
                            call.k_buffer.storage_offset == call.v_buffer.storage_offset;
   return call.query.size(1) != heads && heads == 1 && one_storage &&
          call.k_buffer.size(2) == call.v_buffer.size(2) + 64;
