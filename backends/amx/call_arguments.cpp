@@ -3,13 +3,14 @@
 #include <array>
 #include <cstring>
 
+#include "contracts/storage_label.hpp"
 #include "memory/host_tensors.hpp"
 
 namespace attest::amx {
 namespace {
 
 bool share_storage(const TensorMeta& k, const TensorMeta& v) {
-  return !k.storage.empty() && k.storage == v.storage && k.storage_offset == v.storage_offset;
+  return same_storage(k.storage, v.storage) && k.storage_offset == v.storage_offset;
 }
 
 Rows rows_of(const std::byte* base, const TensorMeta& meta) {

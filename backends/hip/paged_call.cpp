@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "contracts/storage_label.hpp"
 #include "memory/host_tensors.hpp"
 
 namespace attest::hip {
@@ -27,7 +28,7 @@ Format format_of_dtype(Dtype dtype) {
 }
 
 bool share_storage(const TensorMeta& k, const TensorMeta& v) {
-  return !k.storage.empty() && k.storage == v.storage && k.storage_offset == v.storage_offset;
+  return same_storage(k.storage, v.storage) && k.storage_offset == v.storage_offset;
 }
 
 PoolArgs pool_args(const void* data, const TensorMeta& meta) {

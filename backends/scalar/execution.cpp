@@ -9,6 +9,7 @@
 
 #include "backends/scalar/attend.hpp"
 #include "backends/scalar/elements.hpp"
+#include "contracts/storage_label.hpp"
 #include "memory/host_tensors.hpp"
 
 namespace attest {
@@ -76,7 +77,7 @@ std::int64_t saturated_count(std::int64_t value) {
 KvPools::KvPools(const TensorSource& source, const TensorMeta& k_meta, const TensorMeta& v_meta,
                  Stored stored)
     : k_pool(source, PoolHalf::k, k_meta, stored), k(k_pool, k_meta) {
-  const bool one_view = !k_meta.storage.empty() && k_meta.storage == v_meta.storage &&
+  const bool one_view = same_storage(k_meta.storage, v_meta.storage) &&
                         k_meta.storage_offset == v_meta.storage_offset;
   if (one_view) {
     v = KvView(k_pool, v_meta);

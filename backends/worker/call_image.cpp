@@ -10,6 +10,7 @@
 #include "contracts/byte_overlap.hpp"
 #include "contracts/call_fields.hpp"
 #include "contracts/signatures/pool_view.hpp"
+#include "contracts/storage_label.hpp"
 #include "memory/host_tensors.hpp"
 #include "memory/pool_memory.hpp"
 #include "memory/tensor_layout.hpp"
@@ -60,7 +61,7 @@ GuardedBuffer make_factor(const TensorMeta& meta, std::optional<double> factor) 
 bool is_v(std::string_view key) { return key.starts_with("v"); }
 
 bool shares_memory(const TensorMeta& a, const TensorMeta& b) {
-  return !a.storage.empty() && a.storage == b.storage && a.storage_offset == b.storage_offset;
+  return same_storage(a.storage, b.storage) && a.storage_offset == b.storage_offset;
 }
 
 }  // namespace
