@@ -40,11 +40,6 @@ def vllm_truth(backend, kv_cache):
     new_tokens = [int(scheduled.num_scheduled_tokens[request]) for request in requests]
     committed = integers(batch.num_computed_tokens_cpu[: batch.num_reqs])
     page_size, pages, pools = _cache_shape(kv_cache)
-    window = getattr(backend, "sliding_window", None)
-    if isinstance(window, (tuple, list)):
-        window = window[0]  # the largest distance
-    elif window is not None and window > 0:
-        window -= 1  # a number of keys
     truth = {
         "committed": committed,
         "new_tokens": new_tokens,
@@ -55,7 +50,7 @@ def vllm_truth(backend, kv_cache):
         "use_mla": False,
         "layer_scaling": float(backend.scale),
         "layer_logit_cap": float(getattr(backend, "logits_soft_cap", 0) or 0.0),
-        "layer_sliding_window_size": -1 if window is None or window < 0 else int(window),
+        "layer_sliding_window_size": _largest_distance(getattr(backend, "sliding_window", None)),
         "num_q_heads": int(backend.num_heads),
         "num_kv_heads": int(backend.num_kv_heads),
         "qk_head_dim": int(backend.head_size),
@@ -67,6 +62,15 @@ def vllm_truth(backend, kv_cache):
         "req_to_token_runs": _runs(batch, committed, new_tokens, page_size),
     }
     return _mode(scheduled, new_tokens), truth
+
+
+def _largest_distance(window):
+    """vLLM's layers keep (window - 1, 0) and (-1, -1), or the number of keys and -1, 0 or None."""
+    if isinstance(window, (tuple, list)):
+        window = window[0]
+    elif window is not None:
+        window = window - 1 if window > 0 else -1
+    return -1 if window is None or window < 0 else int(window)
 
 
 def _mode(scheduled, new_tokens):

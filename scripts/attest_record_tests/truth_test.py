@@ -145,7 +145,9 @@ class SglangTruth(unittest.TestCase):
 
 
 class VllmTruth(unittest.TestCase):
-    def of(self, scheduled=None, tables=1, spec=None, cache=(2, 12, 16, 2, 64)):
+    def of(
+        self, scheduled=None, tables=1, spec=None, cache=(2, 12, 16, 2, 64), window=(-1, -1)
+    ):
         rows = _ints([[4, 5, 9, 0], [7, 0, 0, 0]])
         table = types.SimpleNamespace(get_numpy_array=lambda: rows)
         batch = types.SimpleNamespace(
@@ -164,7 +166,7 @@ class VllmTruth(unittest.TestCase):
             num_heads=8,
             num_kv_heads=2,
             head_size=64,
-            sliding_window=(-1, -1),
+            sliding_window=window,
             logits_soft_cap=0,
         )
         before = truth_vllm.enter(runner, output)
@@ -182,6 +184,13 @@ class VllmTruth(unittest.TestCase):
         )
         self.assertEqual(truth["req_to_token_runs"], [[[64, 32], [144, 6]], [[112, 4]]])
         self.assertEqual((truth["page_size"], truth["pool_tokens"]), (16, 176))
+
+    def test_a_window_is_a_pair_of_distances_or_a_number_of_keys(self):
+        for window, distance in (
+            ((-1, -1), -1), ([7, 0], 7), ((0, 0), 0), (None, -1), (-1, -1), (0, -1), (8, 7), (1, 0)
+        ):
+            with self.subTest(window=window):
+                self.assertEqual(self.of(window=window)[1]["layer_sliding_window_size"], distance)
 
     def test_pools_are_the_halves_of_the_cache(self):
         describer = Describer()
