@@ -9,6 +9,9 @@ install(TARGETS attest RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/attest_worker.py DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/scripts)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/attest_worker DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/scripts
   FILES_MATCHING PATTERN "*.py")
+# The plugin that docs/plugins.md builds.
+install(FILES ${PROJECT_SOURCE_DIR}/docs/examples/my_plugin/my_plugin.c
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/examples/my_plugin)
 get_property(attest_libraries GLOBAL PROPERTY ATTEST_LIBRARIES)
 # What `cmake --install` copies, and no test: cmake --build build --target sdk
 add_custom_target(sdk DEPENDS attest attest_c ${attest_libraries})

@@ -38,8 +38,8 @@ if "$work/build-my_kernel/my_kernel" bug >"$work/log"; then
 fi
 grep -q "causal_one_long" "$work/log" || { echo "check_install: the example's bug was not explained"; cat "$work/log"; exit 1; }
 
-# A plugin needs the one header and a C compiler.
-plugin="$here/docs/examples/my_plugin/my_plugin.c"
+# A plugin needs the one header and a C compiler; both come with the installed tree (docs/plugins.md).
+plugin="$work/prefix/share/attest/examples/my_plugin/my_plugin.c"
 for bug in "" -DBUG; do
   "${CC:-cc}" -shared -fPIC -O2 $bug -I "$work/prefix/include/attest/backends/plugin" "$plugin" -o "$work/libmine$bug.so" -lm
 done
