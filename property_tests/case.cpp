@@ -78,7 +78,7 @@ std::variant<Call, Unsupported> call_of(const Case& c, const SlotMap& slots) {
   const MetadataFault* const fault = find_metadata_fault(c.fault);
   if (fault == nullptr) return Unsupported{"no metadata fault is called \"" + c.fault + '"'};
   if (!fault->apply(c.problem, slots, std::get<Call>(made))) {
-    return Unsupported{"fault " + c.fault + " changes nothing in this call"};
+    return Unsupported{why_nothing_changes(*fault, c.signature)};
   }
   return made;
 }

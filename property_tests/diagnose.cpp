@@ -59,6 +59,31 @@ std::optional<std::string> unwritten_row(const Failure& failure) {
   return std::nullopt;
 }
 
+/// The tokens of a request that have no slot any more: given back, as a windowed layer's oldest
+/// are. "tokens [0, 40) of request 1"; empty where all have one.
+std::string given_back(const Failure& failure, std::int64_t request) {
+  const Problem& problem = failure.source.problem();
+  const auto at = static_cast<std::size_t>(request);
+  if (request < 0 || at >= problem.requests.size() || problem.pool.slots.empty()) return "";
+  const SlotMap& slots = failure.source.slots();
+  std::int64_t first = -1;
+  std::int64_t end = 0;
+  for (std::int64_t t = 0; t < problem.requests[at].kv_len(); ++t) {
+    if (slots.slot(at, t) >= 0) continue;
+    if (first < 0) first = t;
+    end = t + 1;
+  }
+  if (first < 0) return "";
+  return "tokens [" + std::to_string(first) + ", " + std::to_string(end) + ") of request " +
+         std::to_string(request);
+}
+
+/// In words: what holds no key in a page in use lies behind the last key, or was given back.
+std::string place_of(Region region, bool evicted) {
+  if (region != Region::past_kv_len || !evicted) return std::string(name(region));
+  return "past kv_len or given back";
+}
+
 /// A NaN that still carries its payload says where it was read.
 std::optional<std::string> poison_in_output(const Failure& failure) {
   const Dtype dtype = failure.source.problem().model.out_dtype;
@@ -66,8 +91,16 @@ std::optional<std::string> poison_in_output(const Failure& failure) {
     const auto region = region_of(dtype, failure.got.values[i]);
     if (!region) continue;
     const auto per_row = static_cast<std::size_t>(failure.got.heads * failure.got.dim);
-    return "row " + std::to_string(i / per_row) + " holds the NaN of region \"" +
-           std::string(name(*region)) + "\", so it read bytes no kernel may read";
+    const std::size_t row = i / per_row;
+    const std::string evicted = row < failure.meaning.rows.size()
+                                    ? given_back(failure, failure.meaning.rows[row].request)
+                                    : "";
+    return "row " + std::to_string(row) + " holds the NaN of region \"" +
+           place_of(*region, !evicted.empty()) + "\", so it read bytes no kernel may read" +
+           (evicted.empty() ? ""
+                            : "; " + evicted +
+                                  " were evicted: a kernel that reads keys older than the window "
+                                  "finds this");
   }
   return std::nullopt;
 }

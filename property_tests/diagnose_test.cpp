@@ -7,6 +7,7 @@
 #include <set>
 
 #include "contracts/signatures.hpp"
+#include "memory/poison.hpp"
 #include "property_tests/generators.hpp"
 #include "property_tests/hypothesis_fit.hpp"
 #include "property_tests/stub_backend.hpp"
@@ -96,6 +97,43 @@ TEST_P(Hypotheses, ExplainTheKernelThatMakesThisMistake) {
   }
   EXPECT_GT(tried, 0);
   EXPECT_GT(named, 0) << "always explained by another name";
+}
+
+/// One decoding request of 50 keys in pages of 16, window 20; the oldest `evicted` were given back.
+Case windowed_case(std::int64_t evicted) {
+  Case c = verify_case();
+  Problem& p = c.problem;
+  p.mode = Mode::decode;
+  p.requests.resize(1);
+  p.requests[0].committed = 49;
+  p.requests[0].new_tokens = 1;
+  p.requests[0].tree_parent.clear();
+  p.model.window = 20;
+  p.pool.page_size = 16;
+  p.pool.num_pages = 8;
+  p.pool.slots = {{{evicted, 50 - evicted}}};
+  if (evicted > 0) p.pool.slots[0].insert(p.pool.slots[0].begin(), {-1, evicted});
+  return c;
+}
+
+/// Of a kernel whose only row is the poison of a slot that holds nothing in a page in use.
+std::string diagnosis_of_poison(const Case& c) {
+  const TensorSource source(c.problem, c.recipe, c.seed);
+  Output got = output_of(attended(c.problem), source);
+  const std::uint32_t bits = poison_bits(Dtype::bf16, Poison::nan, Region::past_kv_len);
+  std::fill(got.values.begin(), got.values.end(), decode(Dtype::bf16, bits));
+  return diagnosis_of(c, got);
+}
+
+TEST(Diagnosis, SaysThatPagesWereEvictedWhereARowReadsOldKeys) {
+  EXPECT_EQ(diagnosis_of_poison(windowed_case(16)),
+            "row 0 holds the NaN of region \"past kv_len or given back\", so it read bytes no "
+            "kernel may read; tokens [0, 16) of request 0 were evicted: a kernel that reads keys "
+            "older than the window finds this");
+  EXPECT_EQ(diagnosis_of_poison(windowed_case(0)),
+            "row 0 holds the NaN of region \"past kv_len\", so it read bytes no kernel may read");
+  EXPECT_EQ(names_in_diagnosis(diagnosis_of_poison(windowed_case(16))).first,
+            std::vector<std::string>{"stray_read"});
 }
 
 TEST(Diagnosis, QuotesTheMetadataWhereTheKernelDidAsItWasTold) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,11 +20,22 @@ struct MetadataFault {
   /// Changes the call; false when this call cannot have the fault (wrong signature or mode, or the
   /// fault would change nothing).
   bool (*apply)(const Problem&, const SlotMap&, Call&);
+  std::string_view argument;   ///< what it changes, under the names of its signatures, "a, b"
+  std::string_view needs;      ///< what a step or layer must have, "a target_verify step"
+  std::uint32_t signatures{};  ///< that can have it: a bit each
+
+  bool is_of(Signature signature) const {
+    return (signatures >> static_cast<unsigned>(signature) & 1U) != 0;
+  }
 };
 
 /// Those of metadata_faults.cpp, then those of later_metadata_faults.cpp.
 std::span<const MetadataFault> all_metadata_faults();
 std::span<const MetadataFault> later_metadata_faults();
 const MetadataFault* find_metadata_fault(std::string_view id);
+
+/// Why apply() changed nothing: the signature has no such argument, or the step does not have what
+/// the fault needs.
+std::string why_nothing_changes(const MetadataFault& fault, Signature signature);
 
 }  // namespace attest

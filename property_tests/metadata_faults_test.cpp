@@ -130,6 +130,66 @@ TEST(FaultTable, NamesEachFaultOnceWithASentenceAndASource) {
   for (const auto& [id, why] : right_numbers) EXPECT_NE(find_metadata_fault(id), nullptr) << id;
 }
 
+/// Each fault on every kind of generated call; the pairs that ever changed one.
+std::set<std::pair<std::string_view, Signature>> pairs_that_change() {
+  std::set<std::pair<std::string_view, Signature>> seen;
+  for (std::uint64_t i = 0; i < 250; ++i) {
+    for (const Signature signature : generated_signatures) {
+      const Backend& backend = *select_backends("scalar." + std::string(name(signature))).front();
+      const Case c = generate(9, i,
+                              {.signature = signature,
+                               .capabilities = &backend.capabilities(),
+                               .max_kv = 200,
+                               .max_requests = 4,
+                               .recipe = Recipe::normal});
+      const SlotMap slots = make_slot_map(c.problem);
+      const auto lowered = call_of(c, slots);
+      const Call* const call = std::get_if<Call>(&lowered);
+      if (call == nullptr) continue;
+      for (const MetadataFault& fault : all_metadata_faults()) {
+        if (seen.contains({fault.id, signature})) continue;
+        Call changed = *call;
+        if (fault.apply(c.problem, slots, changed)) seen.insert({fault.id, signature});
+      }
+    }
+  }
+  return seen;
+}
+
+TEST(FaultTable, SaysOfWhichSignaturesEachFaultIs) {
+  const auto changes = pairs_that_change();
+  for (const MetadataFault& fault : all_metadata_faults()) {
+    for (const Signature signature : all_signatures) {
+      const bool seen = changes.contains({fault.id, signature});
+      // No case of vllm_cpu drafts; long contexts and pools past 2^31 elements are rare.
+      const bool drafts = fault.needs == "a draft_decode step" && signature == Signature::vllm_cpu;
+      const bool rare = drafts || fault.id == "no_split_kv" || fault.id == "req_to_token_int32" ||
+                        fault.id == "partitions_of_a_shorter_step";
+      EXPECT_TRUE(seen == fault.is_of(signature) || (rare && !seen))
+          << fault.id << (seen ? " changes " : " never changes ") << name(signature);
+    }
+  }
+}
+
+TEST(FaultTable, SaysWhyAFaultChangesNothing) {
+  const MetadataFault& seqused = *find_metadata_fault("seqused_k_short_by_one");
+  EXPECT_EQ(why_nothing_changes(seqused, Signature::vllm_cpu),
+            "fault seqused_k_short_by_one changes seqused_k, which vllm_cpu does not have; it is "
+            "one of unified");
+  EXPECT_EQ(why_nothing_changes(*find_metadata_fault("max_seqlen_q_one"), Signature::mla_decode),
+            "fault max_seqlen_q_one is not a mistake of mla_decode; it is one of unified");
+  EXPECT_EQ(why_nothing_changes(*find_metadata_fault("softcap_missing"), Signature::unified),
+            "fault softcap_missing changes nothing in this call: it takes a layer with a cap (it "
+            "changes softcap, logit_cap, logits_soft_cap)");
+  for (const MetadataFault& fault : all_metadata_faults()) {
+    EXPECT_NE(fault.signatures, 0U) << fault.id;
+    EXPECT_FALSE(fault.argument.empty() || fault.needs.empty()) << fault.id;
+    for (const Signature signature : all_signatures) {
+      EXPECT_THAT(why_nothing_changes(fault, signature), testing::HasSubstr(fault.id));
+    }
+  }
+}
+
 TEST(FaultTable, RefusesAFaultNobodyKnows) {
   Case c = generate(1, 0, {.signature = Signature::unified});
   c.fault = "no such fault";
