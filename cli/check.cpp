@@ -68,7 +68,6 @@ Reading read_source(
     read_calls(
         options.source,
         [&](const CapturedCall& call) {
-          stop_if_asked();
           each(call);
           ++reading.calls;
         },
@@ -80,7 +79,9 @@ Reading read_source(
             err.print("attest: " + printable(place_of(input) + ": " + input.reason) + "\n");
           }
           unread(input);
-        });
+        },
+        stop_if_asked);
+    reading.stopped = interrupted();
   } catch (const Stop&) {
     reading.stopped = true;
   } catch (const OutputClosed&) {
@@ -94,6 +95,12 @@ Reading read_source(
               " that could not be read\n");
   }
   return reading;
+}
+
+/// "... and 7 more (--limit 0 shows all)", where there are more than --limit prints.
+std::string more_than(const Options& options, std::int64_t blocks) {
+  if (options.limit == 0 || blocks <= options.limit) return "";
+  return "... and " + std::to_string(blocks - options.limit) + " more (--limit 0 shows all)\n";
 }
 
 std::string reading_text(const Reading& reading) {
@@ -112,12 +119,15 @@ Ending ended(const Reading& reading, int judged) {
 Ending compare_source(const Options& options) {
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   SpecSummary summary;
+  std::int64_t blocks = 0;
   const Reading reading = read_source(options, [&](const CapturedCall& call) {
     const SpecComparison comparison = compare_with_spec(call);
     summary.add(comparison);
-    out.print(spec_text(comparison));
+    const std::string text = spec_text(comparison);
+    if (text.empty() || (options.limit > 0 && blocks++ >= options.limit)) return;
+    out.print(text);
   });
-  out.print("\n" + summary.text() + reading_text(reading));
+  out.print(more_than(options, blocks) + "\n" + summary.text() + reading_text(reading));
   return ended(reading, summary.exit_code());
 }
 
@@ -125,9 +135,10 @@ Ending compare_source(const Options& options) {
 Ending check_layers(const Options& options) {
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   CallsByLayer calls;
-  const Reading reading = read_source(options, [&](const CapturedCall& call) { calls.add(call); });
-  const std::vector<CheckedStep> steps = calls.check();
-  out.print(steps_text(steps, calls.left_out()) + reading_text(reading));
+  Reading reading = read_source(options, [&](const CapturedCall& call) { calls.add(call); });
+  const std::vector<CheckedStep> steps = calls.check(&interrupted());
+  reading.stopped = interrupted();
+  out.print(steps_text(steps, calls.left_out(), options.limit) + reading_text(reading));
   return ended(reading, steps_exit_code(steps));
 }
 
@@ -177,11 +188,7 @@ class CheckReport {
 
  private:
   void print_sums() const {
-    out_.print(groups_.text(out_));
-    if (options_.limit > 0 && shown_ > options_.limit) {
-      out_.print("... and " + std::to_string(shown_ - options_.limit) +
-                 " more (--limit 0 shows all)\n");
-    }
+    out_.print(groups_.text(out_, options_.limit) + more_than(options_, shown_));
     out_.print("\n" + check_summary_text(summary_, options_.labels, out_));
   }
 
@@ -247,7 +254,9 @@ void add_check(CLI::App& app, Chosen& chosen) {
       ->check([](const std::string& text) {
         return age_from_text(text) ? "" : text + " is no age such as 90s, 30m, 2h or 7d";
       });
-  command->add_option("--limit", options->limit, "Calls to print; 0: all")
+  command
+      ->add_option("--limit", options->limit,
+                   "Calls (with --group: groups, with --steps: layers) to print; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->callback([options, &chosen] {

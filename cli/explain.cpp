@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "cli/commands.hpp"
-#include "contracts/rules.hpp"
 
 namespace attest {
 namespace {
@@ -27,20 +26,25 @@ Ending explain(const Options& options) {
     out.print(options.json ? faults_json() : faults_text(out));
     return {};
   }
+  if (options.subject == "names") {
+    out.print(options.json ? names_json() : names_text(out));
+    return {};
+  }
   const auto text = explain_text(options.subject, out);
   if (!text) throw std::invalid_argument(unknown_subject(options.subject));
-  const bool rule = find_rule(options.subject) != nullptr;
-  out.print(!options.json ? *text : rule ? rules_json(options.subject) : faults_json());
+  out.print(options.json ? explain_json(options.subject) : *text);
   return {};
 }
 
 }  // namespace
 
 void add_explain(CLI::App& app, Chosen& chosen) {
-  CLI::App* command =
-      app.add_subcommand("explain", "List the rules, or say why one exists and show it broken");
+  CLI::App* command = app.add_subcommand(
+      "explain", "List the rules, or say what a name means that a report prints");
   auto options = std::make_shared<Options>();
-  command->add_option("subject", options->subject, "A rule, a metadata fault, or 'faults'");
+  command->add_option(
+      "subject", options->subject,
+      "A rule, a fault or any other name that a report prints; 'faults' and 'names' list those");
   command->add_flag("--json", options->json, "A JSON array instead of text");
   command->callback(
       [options, &chosen] { chosen.action = [options] { return explain(*options); }; });

@@ -110,7 +110,18 @@ TEST(Cli, ExplainShowsACallThatBreaksEachRule) {
 TEST(Cli, ExplainSuggestsNearRules) {
   const Finished one = attest_cli({"explain", "seqused"});
   EXPECT_EQ(one.code, 64);
-  EXPECT_TRUE(has(one.err, "no rule or fault 'seqused'; did you mean")) << one.err;
+  EXPECT_TRUE(has(one.err, "no rule, fault or other name 'seqused'; did you mean")) << one.err;
+}
+
+TEST(Cli, ExplainKnowsTheNamesThatReportsPrint) {
+  for (const char* const name : {"step.graph_serves_the_replay", "hard", "gain", "prefix_hole",
+                                 "last_key_ignored", "uneven", "policy", "page 16"}) {
+    const Finished one = attest_cli({"explain", name});
+    EXPECT_EQ(one.code, 0) << one.err;
+    EXPECT_TRUE(has(one.out, "  says       ")) << one.out;
+    EXPECT_FALSE(Json::parse(attest_cli({"explain", name, "--json"}).out).empty()) << name;
+  }
+  EXPECT_TRUE(has(attest_cli({"explain", "names"}).out, "hypothesis")) << "lists them";
 }
 
 TEST(Cli, ClosedStandardOutputExitsSeventyFour) {

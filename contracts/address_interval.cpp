@@ -74,7 +74,8 @@ std::string grouped(std::int64_t number) {
 std::string to_string(const AddressInterval& interval) {
   std::string text = interval.operand + " bytes [" + grouped(interval.first_byte()) + ", " +
                      grouped(interval.end_byte()) + ")";
-  if (interval.first < 0) text += ", before the base";
+  if (interval.first < 0)
+    text += ", before its first element (the metadata name a page, slot or row below 0)";
   // The largest boundary it reaches, and the next one, say where it lies.
   std::vector<std::string> words;
   for (const Boundary& boundary : boundaries) {

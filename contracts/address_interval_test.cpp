@@ -215,7 +215,7 @@ TEST(Boundaries, AreWrittenOutWithWhatIsKnownOfAnInterval) {
             "k bytes [2,147,483,648, 2,147,483,776), past 2^31 bytes, below 2^32 "
             "bytes");
   const AddressInterval before{"v", 1, -5, 100};
-  EXPECT_THAT(to_string(before), HasSubstr("before the base"));
+  EXPECT_THAT(to_string(before), HasSubstr("before its first element (the metadata name a page"));
 }
 
 TEST(Crossings, AreReachedOnTheirSideAloneAndCloseToTheBoundary) {

@@ -60,11 +60,12 @@ CheckedCall check_call(const CapturedCall& captured) {
 }
 
 void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each,
-                std::optional<std::filesystem::file_time_type> since, const UnreadSink& unread) {
+                std::optional<std::filesystem::file_time_type> since, const UnreadSink& unread,
+                const BetweenLines& between) {
   if (source == "-") {
-    read_captured(std::cin, "standard input", each, unread);
+    read_captured(std::cin, "standard input", each, unread, between);
   } else {
-    read_captured(std::filesystem::path(source), each, since, unread);
+    read_captured(std::filesystem::path(source), each, since, unread, between);
   }
 }
 
@@ -92,6 +93,13 @@ Side Reach::side(const Boundary& boundary) const {
   return low == side_of(farthest, boundary) ? low : Side::straddling;
 }
 
+std::string Reach::before_base() const {
+  if (lowest.first >= 0) return "";
+  return "begins before its first element, for a page, slot or row that the metadata name is below "
+         "0; lowest in " +
+         lowest_place;
+}
+
 void CheckSummary::add(const CheckedCall& call) {
   Kernel& kernel = kernels[call.kernel];
   const CallOutcome outcome = call.outcome();
@@ -104,6 +112,7 @@ void CheckSummary::add(const CheckedCall& call) {
   std::set<std::string> others;
   for (const Finding& finding : call.check.findings) {
     (rejects(finding.severity) ? rejecting : others).insert(finding.rule);
+    severities_by_rule[finding.rule].insert(finding.severity);
   }
   std::set<std::string> threads;
   for (const std::string& id : rejecting) {
@@ -115,8 +124,12 @@ void CheckSummary::add(const CheckedCall& call) {
   for (const std::string& thread : threads) ++wrong_by_thread[thread];
   for (const std::string& rule : others) ++found_by_rule[rule];
   for (const AddressInterval& interval : call.addresses) {
-    Reach& of = reach.try_emplace(interval.operand, Reach{interval, interval}).first->second;
-    if (interval.first_byte() < of.lowest.first_byte()) of.lowest = interval;
+    Reach& of =
+        reach.try_emplace(interval.operand, Reach{interval, interval, call.place}).first->second;
+    if (interval.first_byte() < of.lowest.first_byte()) {
+      of.lowest = interval;
+      of.lowest_place = call.place;
+    }
     if (interval.end_byte() > of.farthest.end_byte()) of.farthest = interval;
   }
   agreeing += call.comparison.outcome == LabelOutcome::agree ? 1 : 0;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,11 @@ struct CheckedCall {
 CheckedCall check_call(const CapturedCall& captured);
 
 /// Reads "-" (standard input), a file or a directory; of that, with `since`, the files written
-/// then or later. What cannot be read goes to `unread`. \throws ResourceError
+/// then or later. What cannot be read goes to `unread`. \throws ResourceError, and what `between`
+/// throws
 void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each,
-                std::optional<std::filesystem::file_time_type> since, const UnreadSink& unread);
+                std::optional<std::filesystem::file_time_type> since, const UnreadSink& unread,
+                const BetweenLines& between = {});
 
 /// "90s", "30m", "2h", "7d"; nothing where the text is none of these.
 std::optional<std::chrono::seconds> age_from_text(std::string_view text);
@@ -51,9 +54,12 @@ std::optional<std::chrono::seconds> age_from_text(std::string_view text);
 /// What all calls together touch of one operand.
 struct Reach {
   AddressInterval lowest, farthest;  ///< the calls that begin first and end last
+  std::string lowest_place;          ///< of the call that begins first
 
   /// Below or above where every call is, else straddling.
   Side side(const Boundary& boundary) const;
+  /// What it means that the lowest byte is negative, and which call says so; empty where it is not.
+  std::string before_base() const;
 };
 
 /// Sums over many calls.
@@ -64,6 +70,7 @@ struct CheckSummary {
   std::map<std::string, Kernel> kernels;
   std::map<std::string, std::int64_t> wrong_by_rule;  ///< calls a rejecting rule fired on
   std::map<std::string, std::int64_t> found_by_rule;  ///< calls a slow or policy rule fired on
+  std::map<std::string, std::set<Severity>> severities_by_rule;  ///< of the findings of both
   /// Calls by the public bug that their rules came from: the first thread of each rule's source.
   std::map<std::string, std::int64_t> wrong_by_thread;
   std::map<std::string, Reach> reach;  ///< by operand

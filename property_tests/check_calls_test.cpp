@@ -90,6 +90,51 @@ TEST(CheckCalls, NameTheArrayTheValueAndTheExpectation) {
   EXPECT_NE(text.find("seqused_k[0] is 20, expected 24"), std::string::npos) << text;
 }
 
+TEST(CheckCalls, BeginWithTheFileAndTheLine) {
+  CheckedCall call = call_with(Verdict::rejected, LabelOutcome::agree);
+  call.place = "calls.jsonl:17";
+  EXPECT_EQ(checked_call_text(call, Console::silent())
+                .find("wrong  calls.jsonl:17  sglang-0001  unified_attention"),
+            0U);
+  EXPECT_NE(as_case_result(call, false).judgement.repro.find("calls.jsonl:17"), std::string::npos);
+}
+
+TEST(CheckCalls, TellSeveritiesApart) {
+  CheckedCall call = call_with(Verdict::rejected, LabelOutcome::agree);
+  call.check.findings[1].severity = Severity::fault;
+  call.check.findings.push_back(call.check.findings[0]);
+  call.check.findings.back().severity = Severity::policy;
+  const CheckSummary summary = summary_of({call});
+  const std::string text = check_summary_text(summary, false, Console::silent());
+  EXPECT_NE(text.find("seqused_k.counts_this_steps_tokens  wrong, fault"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("seqused_k.counts_this_steps_tokens  policy"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(check_summary_json(summary, 2));
+  EXPECT_EQ(json["severities_by_rule"]["seqused_k.counts_this_steps_tokens"],
+            (std::vector<std::string>{"wrong", "fault", "policy"}));
+}
+
+TEST(CheckCalls, SayWhyAnOperandBeginsBelowZeroAndWhere) {
+  CheckedCall call = call_with(Verdict::rejected, LabelOutcome::agree);
+  call.place = "calls.jsonl:17";
+  call.addresses = {{"k", 2, -64, 64}, {"v", 2, 0, 64}};
+  CheckedCall later = call;
+  later.place = "calls.jsonl:18";
+  const std::string text = check_summary_text(summary_of({call, later}), false, Console::silent());
+  EXPECT_NE(text.find("\nk: begins before its first element, for a page, slot or row that the "
+                      "metadata name is below 0; lowest in calls.jsonl:17\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("\nv: "), std::string::npos) << text;
+}
+
+TEST(CheckCalls, CountFurtherPlacesOnce) {
+  CheckedCall call = call_with(Verdict::rejected, LabelOutcome::agree);
+  call.check.findings[1].more = 4;
+  const std::string text = checked_call_text(call, Console::silent());
+  EXPECT_NE(text.find("expected 25 (and 4 more)\n"), std::string::npos) << text;
+}
+
 TEST(CheckCalls, EndWithOneSentence) {
   const CheckSummary summary = summary_of({call_with(Verdict::pass, LabelOutcome::agree),
                                            call_with(Verdict::rejected, LabelOutcome::agree)});
@@ -141,6 +186,19 @@ TEST(CallGroups, SayEqualFindingsOnceAndTheMostFrequentFirst) {
   EXPECT_EQ(text.find("2 calls like"), 0U) << text;
   EXPECT_NE(text.find("1 call like"), std::string::npos) << text;
   EXPECT_EQ(text.find("99"), std::string::npos) << "the first call stands for its group";
+}
+
+TEST(CallGroups, CountTheGroupsBehindTheLimit) {
+  CallGroups groups;
+  CheckedCall call = call_with(Verdict::rejected, LabelOutcome::not_judged);
+  for (const char* const mode : {"decode", "extend", "mixed"}) {
+    call.mode = mode;
+    groups.add(call);
+  }
+  const std::string text = groups.text(Console::silent(), 1);
+  EXPECT_NE(text.find("... and 2 more groups (--limit 0 shows all)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("like", text.find("like") + 1), std::string::npos) << text;
+  EXPECT_EQ(groups.text(Console::silent()).find("more group"), std::string::npos);
 }
 
 TEST(CallGroups, KeepReasonsApartAndLeaveOutWhatIsRight) {

@@ -30,7 +30,7 @@ void CallGroups::add(const CheckedCall& call) {
   if (++group.calls == 1) group.first = call;
 }
 
-std::string CallGroups::text(const Console& console) const {
+std::string CallGroups::text(const Console& console, std::int64_t limit) const {
   std::vector<const Group*> order;
   order.reserve(groups_.size());
   for (const auto& [key, group] : groups_) order.push_back(&group);
@@ -38,7 +38,13 @@ std::string CallGroups::text(const Console& console) const {
     return a->calls != b->calls ? a->calls > b->calls : a->first.id < b->first.id;
   });
   std::string text;
+  std::int64_t shown = 0;
   for (const Group* group : order) {
+    if (limit > 0 && shown++ == limit) {
+      return text + "... and " +
+             counted(static_cast<std::int64_t>(order.size()) - limit, "more group") +
+             " (--limit 0 shows all)\n";
+    }
     text += counted(group->calls, "call") + " like\n" + checked_call_text(group->first, console);
   }
   return text;

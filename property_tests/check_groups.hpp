@@ -21,7 +21,8 @@ class CallGroups {
   bool empty() const { return groups_.empty(); }
 
   /// A block per group, the largest first: how many, the findings of its first call, and its name.
-  std::string text(const Console& console) const;
+  /// \param limit  groups to print, the rest are counted; 0: all
+  std::string text(const Console& console, std::int64_t limit = 0) const;
 
  private:
   struct Group {

@@ -100,6 +100,39 @@ TEST(CheckHtml, GroupsFindingsByRuleWithTheFirstPlaceOfEach) {
                               "<span class=\"number\">4,294,967,296</span></td>"));
 }
 
+TEST(CheckHtml, TellsSeveritiesOfOneRuleApart) {
+  Page page;
+  CheckedCall call = wrong_call("first", "calls.jsonl:3");
+  call.check.findings[1].rule = call.check.findings[0].rule;  // wrong here, policy there
+  call.check.findings.push_back(call.check.findings[0]);
+  call.check.findings.back().severity = Severity::fault;
+  call.check.findings.push_back(call.check.findings[1]);
+  call.check.findings.back().severity = Severity::slow;
+  page.add(call);
+  const std::string text = page.text();
+  EXPECT_EQ(malformed(text), "");
+  for (const char* const severity : {"wrong", "fault", "slow", "policy"}) {
+    const std::string cell =
+        "<span class=\"" + std::string(severity) + "\">" + severity + "</span>";
+    // A row of what it does, and a row of the rule.
+    EXPECT_THAT(text, HasSubstr("<tr><td>" + cell + "</td><td>")) << severity;
+    EXPECT_THAT(text, HasSubstr("</td><td>" + cell + "</td><td><span class=\"number\">1</span>"))
+        << severity;
+    EXPECT_THAT(text, HasSubstr("." + std::string(severity) + "{color:")) << "in its own colour";
+  }
+  EXPECT_THAT(text, HasSubstr("an exception, an access out of bounds or NaN; rejects the call"));
+}
+
+TEST(CheckHtml, SaysWhyAnOperandBeginsBelowZero) {
+  Page page;
+  CheckedCall call = wrong_call("first", "calls.jsonl:3");
+  call.addresses = {{"k", 2, -64, 64}};
+  page.add(call);
+  EXPECT_THAT(page.text(), HasSubstr("<p><code>k</code>: begins before its first element, for a "
+                                     "page, slot or row that the metadata name is below 0; lowest "
+                                     "in calls.jsonl:3</p>"));
+}
+
 TEST(CheckHtml, LetsNoTextOutOfItsPlace) {
   const std::string evil = "</code><script>alert('x')</script>&<!--\"\x1b[2J\xff\xe2\x80\xae";
   Page page;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "contracts/printable.hpp"
 #include "contracts/rules/row_judgement.hpp"
 #include "contracts/step_rules.hpp"
 #include "contracts/verdict.hpp"
+#include "property_tests/report/numbers.hpp"
 
 namespace attest {
 namespace {
@@ -21,9 +23,44 @@ std::string layer_of(const std::string& version, const Model& m) {
   return m.mla ? text + ", MLA" : text;
 }
 
+/// Its name, and the size that its capture must have.
+std::string size_of(const SiteCall& replay) {
+  const Problem& p = replay.problem;
+  return replay.name + ", of " + counted(static_cast<std::int64_t>(p.requests.size()), "request") +
+         " and " + counted(p.total_new_tokens(), "row");
+}
+
+CheckedStep checked(const std::string& layer, const LayerCalls& calls) {
+  CheckedStep step{.layer = layer,
+                   .calls = static_cast<std::int64_t>(calls.all().size()),
+                   .findings = check_step(calls).findings(),
+                   .replays = static_cast<std::int64_t>(calls.graphs().size()),
+                   .without_capture = 0,
+                   .first_without = {}};
+  const std::vector<const SiteCall*> alone = calls.without_capture();
+  step.without_capture = static_cast<std::int64_t>(alone.size());
+  if (!alone.empty()) step.first_without = size_of(*alone.front());
+  return step;
+}
+
+std::string text_of(const CheckedStep& step) {
+  if (step.findings.empty() && step.without_capture == 0) return "";
+  std::string text = printable(step.layer) + ", " + std::to_string(step.calls) + " calls\n";
+  for (const Finding& finding : step.findings) {
+    text += "  " + printable(to_string(finding)) + "\n";
+  }
+  if (step.without_capture == 0) return text;
+  return text + "  " + std::to_string(step.without_capture) + " of " +
+         counted(step.replays, "replay") +
+         " not held against a capture: none of the same kernel, mode, pool, requests and rows is "
+         "among the calls; the first is " +
+         printable(step.first_without) + "\n";
+}
+
 std::string name_of(const CapturedCall& call) {
-  const std::string id = call.id.empty() ? "line " + std::to_string(call.line) : call.id;
-  return id + " (" + call.kernel + ", " + call.mode + " " + call.path + ")";
+  const std::string what = call.kernel + ", " + call.mode + " " + call.path;
+  const std::string place = place_of({call.file, call.line, ""});
+  return call.id.empty() ? place + " (" + what + ")" : call.id + " (" + what + ", " + place + ")";
 }
 
 }  // namespace
@@ -37,7 +74,7 @@ void CallsByLayer::add(const CapturedCall& call) {
   }
 }
 
-std::vector<CheckedStep> CallsByLayer::check() const {
+std::vector<CheckedStep> CallsByLayer::check(const std::atomic<bool>* stop) const {
   std::map<std::string, std::vector<SiteCall>> groups;
   std::vector<std::string> order;
   for (const Kept& kept : calls_) {
@@ -49,29 +86,34 @@ std::vector<CheckedStep> CallsByLayer::check() const {
   for (const std::string& layer : order) {
     const std::vector<SiteCall>& group = groups[layer];
     if (group.size() < 2) continue;
-    steps.push_back({layer, static_cast<std::int64_t>(group.size()), check_step(group).findings()});
+    if (stop != nullptr && *stop) break;
+    steps.push_back(checked(layer, LayerCalls(group, stop)));
   }
   return steps;
 }
 
-std::string steps_text(const std::vector<CheckedStep>& steps, std::int64_t left_out) {
+std::string steps_text(const std::vector<CheckedStep>& steps, std::int64_t left_out,
+                       std::int64_t limit) {
   std::string text;
   std::int64_t calls = 0;
   std::int64_t disagreeing = 0;
+  std::int64_t without_capture = 0;
+  std::int64_t blocks = 0;
   for (const CheckedStep& step : steps) {
     calls += step.calls;
-    if (step.findings.empty()) continue;
-    ++disagreeing;
-    text += step.layer + ", " + std::to_string(step.calls) + " calls\n";
-    for (const Finding& finding : step.findings) {
-      text += "  " + to_string(finding);
-      if (finding.more > 0) text += " (and " + std::to_string(finding.more) + " more)";
-      text += "\n";
-    }
+    disagreeing += step.findings.empty() ? 0 : 1;
+    without_capture += step.without_capture;
+    const std::string block = text_of(step);
+    if (block.empty() || (limit > 0 && blocks++ >= limit)) continue;
+    text += block;
   }
-  return text + "\n" + std::to_string(steps.size()) + " layers of " + std::to_string(calls) +
-         " calls: " + std::to_string(disagreeing) + " disagree with themselves; " +
-         std::to_string(left_out) + " calls left out.\n";
+  if (limit > 0 && blocks > limit) {
+    text += "... and " + counted(blocks - limit, "more layer") + " (--limit 0 shows all)\n";
+  }
+  text += "\n" + std::to_string(steps.size()) + " layers of " + std::to_string(calls) +
+          " calls: " + std::to_string(disagreeing) + " disagree with themselves; ";
+  if (without_capture > 0) text += counted(without_capture, "replay") + " without a capture; ";
+  return text + std::to_string(left_out) + " calls left out.\n";
 }
 
 int steps_exit_code(const std::vector<CheckedStep>& steps) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ struct CheckedStep {
   std::string layer;  ///< "51346182, layer of 8:2 heads of 128, scale 0.08125, cap 50"
   std::int64_t calls = 0;
   std::vector<Finding> findings;
+  std::int64_t replays = 0;          ///< of graphs
+  std::int64_t without_capture = 0;  ///< of these, held against no capture, for there is none
+  std::string first_without;         ///< its name and size
 };
 
 /// Holds captured calls and groups them: those of one framework version whose truth describes one
@@ -24,8 +28,9 @@ class CallsByLayer {
  public:
   /// A call that was not read, or has no truth, is counted and left out.
   void add(const CapturedCall& call);
-  /// The groups of two calls or more, checked, in the order of their first call.
-  std::vector<CheckedStep> check() const;
+  /// The groups of two calls or more, checked, in the order of their first call. Ends early, with
+  /// what was found so far, when *stop becomes true.
+  std::vector<CheckedStep> check(const std::atomic<bool>* stop = nullptr) const;
   std::int64_t left_out() const { return left_out_; }
 
  private:
@@ -39,8 +44,11 @@ class CallsByLayer {
   std::int64_t left_out_ = 0;
 };
 
-/// A block per group with findings and a closing sentence.
-std::string steps_text(const std::vector<CheckedStep>& steps, std::int64_t left_out);
+/// A block per group with findings or with replays whose capture is missing, and a closing
+/// sentence.
+/// \param limit  blocks to print, the rest are counted; 0: all
+std::string steps_text(const std::vector<CheckedStep>& steps, std::int64_t left_out,
+                       std::int64_t limit = 0);
 /// 0, 2 when a finding rejects, 3 when there was no group to check.
 int steps_exit_code(const std::vector<CheckedStep>& steps);
 

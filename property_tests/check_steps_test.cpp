@@ -74,5 +74,53 @@ TEST(Steps, LeaveOutCallsThatWereNotRead) {
   EXPECT_EQ(calls.left_out(), 1);
 }
 
+/// The calls of a replay's accepted fixture that `keep` takes, `times` times.
+CallsByLayer replays(bool captures, int times = 1) {
+  CallsByLayer calls;
+  const std::filesystem::path file =
+      corpus / "../steps/accept/step.graph_tensors_are_the_captured.jsonl";
+  for (int i = 0; i < times; ++i) {
+    read_captured(file, [&](const CapturedCall& call) {
+      if (captures || call.path == "replay") calls.add(call);
+    });
+  }
+  return calls;
+}
+
+TEST(Steps, CountTheReplaysThatAreHeldAgainstNoCapture) {
+  const std::vector<CheckedStep> steps = replays(/*captures=*/false, 2).check();
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps.front().replays, 2);
+  EXPECT_EQ(steps.front().without_capture, 2);
+  EXPECT_TRUE(steps.front().findings.empty());
+  const std::string text = steps_text(steps, 0);
+  EXPECT_THAT(text, HasSubstr("2 of 2 replays not held against a capture"));
+  EXPECT_THAT(text, HasSubstr(", of "));
+  EXPECT_THAT(text, HasSubstr("0 disagree with themselves; 2 replays without a capture; 0 calls"));
+  EXPECT_EQ(steps_exit_code(steps), 0);
+  const std::vector<CheckedStep> whole = replays(/*captures=*/true).check();
+  EXPECT_EQ(whole.front().replays, 1);
+  EXPECT_EQ(steps_text(whole, 0).find("without a capture"), std::string::npos);
+}
+
+TEST(Steps, CountTheLayersBehindTheLimit) {
+  const std::vector<CheckedStep> steps = captured().check();
+  const auto blocks = [](const std::string& text) {
+    std::ptrdiff_t count = 0;
+    for (std::size_t at = 0; (at = text.find(" calls\n", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  const std::ptrdiff_t all = blocks(steps_text(steps, 0));
+  ASSERT_GT(all, 2);
+  const std::string text = steps_text(steps, 0, 2);
+  EXPECT_EQ(blocks(text), 2);
+  EXPECT_THAT(text, HasSubstr("... and " + std::to_string(all - 2) + " more layer"));
+}
+
+TEST(Steps, EndWhereTheyAreStopped) {
+  const std::atomic<bool> stop{true};
+  EXPECT_TRUE(replays(/*captures=*/true).check(&stop).empty());
+}
+
 }  // namespace
 }  // namespace attest

@@ -1,6 +1,7 @@
 #include "property_tests/check_text.hpp"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "contracts/printable.hpp"
 #include "contracts/rules.hpp"
@@ -21,7 +22,8 @@ std::string title(const CheckedCall& call, const Console& console) {
   const std::string word(name(call.outcome()));
   const bool wrong = call.outcome() == CallOutcome::wrong;
   return (wrong ? console.bad(word) : console.doubtful(word)) + "  " +
-         printable(call.id + "  " + call.kernel + "  " + call.mode + " " + call.path +
+         printable((call.place.empty() ? "" : call.place + "  ") + call.id + "  " + call.kernel +
+                   "  " + call.mode + " " + call.path +
                    (call.file_version.empty() ? "" : "  of " + call.file_version)) +
          "\n";
 }
@@ -48,12 +50,28 @@ std::string kernel_table(const CheckSummary& summary, const Console& console) {
   return table.str();
 }
 
-std::string rule_table(const std::map<std::string, std::int64_t>& calls_by_rule) {
+/// What kind of harm each rule of a table did: "fault", "fault, wrong".
+std::string severities_text(const std::set<Severity>& severities, bool rejecting) {
+  std::string text;
+  for (const Severity severity : severities) {
+    if (rejects(severity) != rejecting) continue;
+    text += (text.empty() ? "" : ", ") + std::string(name(severity));
+  }
+  return text;
+}
+
+std::string rule_table(const CheckSummary& summary, bool rejecting) {
   using enum TextTable::Align;
-  TextTable table({{"rule", left}, {"calls", right}, {"known from", left}});
-  for (const auto& [id, calls] : by_count(calls_by_rule)) {
+  TextTable table({{"rule", left}, {"severity", left}, {"calls", right}, {"known from", left}});
+  for (const auto& [id, calls] :
+       by_count(rejecting ? summary.wrong_by_rule : summary.found_by_rule)) {
     const Rule* rule = find_rule(id);
-    table.add({id, std::to_string(calls), rule == nullptr ? "" : std::string(rule->source)});
+    const auto severities = summary.severities_by_rule.find(id);
+    table.add({id,
+               severities == summary.severities_by_rule.end()
+                   ? ""
+                   : severities_text(severities->second, rejecting),
+               std::to_string(calls), rule == nullptr ? "" : std::string(rule->source)});
   }
   return table.str();
 }
@@ -64,6 +82,16 @@ std::string address_lines(const CheckedCall& call) {
   for (const AddressInterval& interval : call.addresses) {
     const bool plain = interval.first >= 0 && side_of(interval, {}) == Side::below;
     if (!plain) text += "  touches  " + to_string(interval) + "\n";
+  }
+  return text;
+}
+
+/// Why an operand's lowest byte is below 0, and where that call is.
+std::string negative_lines(const CheckSummary& summary) {
+  std::string text;
+  for (const auto& [operand, reach] : summary.reach) {
+    const std::string why = reach.before_base();
+    if (!why.empty()) text += operand + ": " + printable(why) + "\n";
   }
   return text;
 }
@@ -82,7 +110,7 @@ std::string reach_table(const CheckSummary& summary) {
       cells.emplace_back(name(reach.side(boundary)));
     table.add(std::move(cells));
   }
-  return "\n" + table.str();
+  return "\n" + table.str() + negative_lines(summary);
 }
 
 std::string thread_lines(const CheckSummary& summary) {
@@ -125,9 +153,7 @@ std::string checked_call_text(const CheckedCall& call, const Console& console) {
     text += "  " + printable(call.check.reason) + "\n";
   }
   for (const Finding& finding : call.check.findings) {
-    text += "  " + printable(to_string(finding));
-    if (finding.more > 0) text += " (and " + counted(finding.more, "more place") + ")";
-    text += "\n";
+    text += "  " + printable(to_string(finding)) + "\n";
   }
   text += address_lines(call);
   if (call.comparison.outcome == LabelOutcome::disagree)
@@ -149,11 +175,12 @@ std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
                                const Console& console) {
   std::string text = kernel_table(summary, console);
   if (!summary.found_by_rule.empty()) {
-    text += "\nFindings beside the verdict (slow or policy):\n" + rule_table(summary.found_by_rule);
+    text += "\nFindings beside the verdict (slow or policy):\n" +
+            rule_table(summary, /*rejecting=*/false);
   }
   if (expect_labels) text += label_lines(summary, console);
   if (!summary.wrong_by_rule.empty()) {
-    text += "\nWrong calls by the rule they break:\n" + rule_table(summary.wrong_by_rule);
+    text += "\nWrong calls by the rule they break:\n" + rule_table(summary, /*rejecting=*/true);
     text += thread_lines(summary);
   }
   text += reach_table(summary);
@@ -174,7 +201,7 @@ CaseResult as_case_result(const CheckedCall& call, bool expect_labels) {
   judgement.findings = call.check.findings;
   judgement.reason = call.check.reason;
   judgement.verdict = call.check.verdict;
-  judgement.repro = "attest check, call " + call.id;
+  judgement.repro = "attest check, call " + call.id + " at " + call.place;
   const LabelOutcome label = call.comparison.outcome;
   if (expect_labels && label != LabelOutcome::not_judged) {
     result.expected = judgement.verdict;
@@ -242,8 +269,14 @@ std::string check_summary_json(const CheckSummary& summary, int exit_code) {
                {"wrong_by_rule", summary.wrong_by_rule},
                {"found_by_rule", summary.found_by_rule},
                {"wrong_by_thread", summary.wrong_by_thread},
+               {"severities_by_rule", Json::object()},
                {"offsets", Json::object()},
                {"kernels", Json::object()}};
+  for (const auto& [rule, severities] : summary.severities_by_rule) {
+    for (const Severity severity : severities) {
+      json["severities_by_rule"][rule].push_back(name(severity));
+    }
+  }
   for (const auto& [operand, reach] : summary.reach) {
     json["offsets"][operand] = {{"first_byte", reach.lowest.first_byte()},
                                 {"end_byte", reach.farthest.end_byte()}};

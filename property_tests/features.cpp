@@ -2,6 +2,7 @@
 #include <array>
 #include <cctype>
 
+#include "property_tests/case_features.hpp"
 #include "property_tests/feature_words.hpp"
 #include "property_tests/generators.hpp"
 #include "property_tests/large_kv.hpp"
@@ -44,47 +45,48 @@ std::string_view heads(const Model& model) {
   return model.num_kv_heads == 1 ? "mqa" : "gqa";
 }
 
-struct Feature {
-  std::string_view word;
-  bool (*has)(const Case& c);
-};
-
-constexpr Feature features[] = {
-    {"uneven", uneven},
-    {"window", [](const Case& c) { return c.problem.model.window.has_value(); }},
-    {"softcap", [](const Case& c) { return c.problem.model.softcap > 0; }},
-    {"sinks", [](const Case& c) { return c.problem.model.sinks; }},
-    {"tree",
+constexpr CaseFeature features[] = {
+    {"uneven", "requests have different numbers of new tokens", uneven},
+    {"window", "the layer sees a limited number of keys",
+     [](const Case& c) { return c.problem.model.window.has_value(); }},
+    {"softcap", "logits are capped", [](const Case& c) { return c.problem.model.softcap > 0; }},
+    {"sinks", "every q head has a sink logit", [](const Case& c) { return c.problem.model.sinks; }},
+    {"tree", "a request's new tokens are a draft tree",
      [](const Case& c) {
        return any_request(c, [](const Request& r) { return !r.tree_parent.empty(); });
      }},
-    {"shared prefix",
+    {"shared prefix", "requests share keys, as from a radix cache",
      [](const Case& c) {
        return any_request(c, [](const Request& r) { return r.shared_prefix > 0; });
      }},
-    {"padded rows",
+    {"padded rows", "some requests are padding, as in a replayed graph",
      [](const Case& c) { return any_request(c, [](const Request& r) { return !r.live; }); }},
-    {"nothing committed",
+    {"nothing committed", "a request has no key from before the step",
      [](const Case& c) {
        return any_request(c, [](const Request& r) { return r.committed == 0; });
      }},
-    {"encoder",
+    {"encoder", "a request has an encoder's keys in front of its text",
      [](const Case& c) {
        return any_request(c, [](const Request& r) { return r.encoder_tokens > 0; });
      }},
-    {"evicted pages", [](const Case& c) { return !c.problem.pool.slots.empty(); }},
-    {"strided pool", [](const Case& c) { return c.problem.pool.k.slot != 0; }},
-    {"pool past 2 GiB", past_2_gib},
-    {"narrower v",
+    {"evicted pages", "slots are listed, those of keys older than the window given back",
+     [](const Case& c) { return !c.problem.pool.slots.empty(); }},
+    {"strided pool", "the pool's rows have gaps, or K and V are interleaved",
+     [](const Case& c) { return c.problem.pool.k.slot != 0; }},
+    {"pool past 2 GiB", "the layer's K takes 2^31 bytes or more", past_2_gib},
+    {"narrower v", "heads of V have another size than those of K",
      [](const Case& c) { return c.problem.model.head_dim != c.problem.model.v_head_dim; }},
-    {"draft branches",
+    {"draft branches", "draft decode of several branches a request",
      [](const Case& c) { return c.problem.topk > 1 && c.problem.mode == Mode::draft_decode; }},
-    {"fault", [](const Case& c) { return !c.fault.empty(); }},
+    {"fault", "a metadata fault is put into the call",
+     [](const Case& c) { return !c.fault.empty(); }},
 };
 
 std::string kv_word(Dtype dtype) { return std::string(name(dtype)) + " kv"; }
 
 }  // namespace
+
+std::span<const CaseFeature> all_case_features() { return features; }
 
 std::vector<std::string> features_of(const Case& c) {
   const Problem& problem = c.problem;
@@ -92,8 +94,8 @@ std::vector<std::string> features_of(const Case& c) {
                                     std::string(heads(problem.model)),
                                     "page " + std::to_string(problem.pool.page_size),
                                     kv_word(problem.model.kv_dtype)};
-  for (const Feature& feature : features) {
-    if (feature.has(c)) words.emplace_back(feature.word);
+  for (const CaseFeature& feature : features) {
+    if (feature.has(c)) words.emplace_back(feature.name);
   }
   return words;
 }
@@ -105,7 +107,7 @@ std::vector<std::string> feature_words() {
   for (const Recipe recipe : recipes) words.emplace_back(name(recipe));
   words.insert(words.end(), {"mla", "mha", "mqa", "gqa", "page N"});
   for (const Dtype dtype : kv_dtypes) words.push_back(kv_word(dtype));
-  for (const Feature& feature : features) words.emplace_back(feature.word);
+  for (const CaseFeature& feature : features) words.emplace_back(feature.name);
   // Of --profile large-kv.
   for (const Boundary& boundary : all_boundaries()) words.push_back(name(boundary));
   for (const Side side : {Side::below, Side::straddling, Side::above}) {

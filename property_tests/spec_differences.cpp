@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "contracts/call_fields.hpp"
+#include "contracts/printable.hpp"
 #include "contracts/rules.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/verdict.hpp"
@@ -273,17 +274,21 @@ SpecComparison compare_with_spec(const CapturedCall& captured) {
   comparison.mode = captured.mode;
   comparison.path = captured.path;
   comparison.file_version = captured.file_version;
+  comparison.place = place_of({captured.file, captured.line, ""});
   return comparison;
 }
 
 std::string spec_text(const SpecComparison& c) {
   if (c.unsupported.empty() && c.differences.empty()) return "";
-  std::string text = c.id + "  " + c.kernel + "  " + c.mode + " " + c.path;
-  if (!c.file_version.empty()) text += "  of " + c.file_version;
-  text += "\n";
-  if (!c.unsupported.empty()) return text + "  nothing to compare with: " + c.unsupported + "\n";
+  std::string text =
+      printable((c.place.empty() ? "" : c.place + "  ") + c.id + "  " + c.kernel + "  " + c.mode +
+                " " + c.path + (c.file_version.empty() ? "" : "  of " + c.file_version)) +
+      "\n";
+  if (!c.unsupported.empty()) {
+    return text + "  nothing to compare with: " + printable(c.unsupported) + "\n";
+  }
   for (const SpecDifference& d : c.differences) {
-    text += "  " + d.where + ": expected " + d.expected + ", got " + d.got;
+    text += "  " + printable(d.where + ": expected " + d.expected + ", got " + d.got);
     text += d.rule.empty()
                 ? "  (no rule asks for it)\n"
                 : "  (" + std::string(d.rejected ? "rejected by " : "noted by ") + d.rule + ")\n";

@@ -20,7 +20,7 @@ struct SpecDifference {
 
 /// What a framework must build, compared with what it built: field by field, element by element.
 struct SpecComparison {
-  std::string id, kernel, mode, path, file_version;
+  std::string id, kernel, mode, path, file_version, place;
   std::string unsupported;  ///< why there is nothing to compare with; empty = there is
   std::vector<SpecDifference> differences;
   std::int64_t more = 0;  ///< further elements that differ, counted only

@@ -35,6 +35,13 @@ bool is_in_the_call(const Mutant& mutant) {
   return mutant.kind == MutantKind::metadata || mutant.kind == MutantKind::step;
 }
 
+/// "named second, prefix_hole says it"
+std::string how_named(const Mutant& mutant, Named how) {
+  if (how == Named::no_hypothesis) return "no hypothesis says it";
+  const std::string word = how == Named::unexplained ? "" : "named ";
+  return word + std::string(name(how)) + ", " + std::string(diagnosable(mutant).names) + " says it";
+}
+
 std::string line_of(std::string_view label, const NamingScore& score) {
   return std::string(label) + ": a hypothesis for " +
          share(score.with_hypothesis(), score.outputs) + ", named first for " +
@@ -64,6 +71,25 @@ std::string shrunk_sentence(const ShrinkScore& shrunk) {
   return "Smallest failing case: median " + counted(shrunk.requests, "request") + " after " +
          counted(shrunk.trials, "trial") + ", over " + counted(shrunk.cases, "mutant") +
          "; the largest fixture has " + std::to_string(shrunk.largest_fixture) + " bytes.";
+}
+
+/// A line for every mutant that was not named first, and where there are few for every one.
+std::string mutant_lines(const Detection& run) {
+  constexpr std::size_t few = 12;
+  std::string all, others;
+  std::size_t outputs = 0;
+  for (const Trial& trial : run.trials) {
+    const Mutant* const mutant = mutant_named(trial.mutant);
+    if (trial.policy != "attest" || mutant == nullptr) continue;
+    const Named how = named(*mutant, trial);
+    if (how == Named::nothing) continue;
+    ++outputs;
+    const std::string line = "  " + trial.mutant + " at " + std::to_string(trial.keys) +
+                             " keys: " + how_named(*mutant, how) + "; " + trial.diagnosis + '\n';
+    all += line;
+    if (how != Named::first && how != Named::no_hypothesis) others += line;
+  }
+  return outputs <= few ? all : others;
 }
 
 /// The mutants that a hypothesis says and that were not named first.
@@ -157,6 +183,7 @@ std::string explained_text(const Detection& run) {
   if (later.outputs > 0 && later.outputs < together.outputs) {
     text += "diagnosis, " + line_of("of these written after the oracles were fixed", later) + '\n';
   }
+  text += mutant_lines(run);
   const ShrinkScore shrunk = shrink_score(run);
   if (shrunk.cases > 0) text += shrunk_sentence(shrunk) + '\n';
   return text;

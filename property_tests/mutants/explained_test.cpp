@@ -122,6 +122,15 @@ TEST(ExplainedReport, CountsSharesOfThoseThatAHypothesisSays) {
   EXPECT_THAT(text, HasSubstr("median 1 request after 30 trials, over 2 mutants; the largest "
                               "fixture has 1200 bytes"));
   EXPECT_THAT(explained_text(run), HasSubstr("addresses: a hypothesis for 1 of 2 (50 %)"));
+  EXPECT_THAT(explained_text(run),
+              HasSubstr("\n  faulty-causal_one_too_long.unified@cpu at 512 keys: "
+                        "named wrongly, causal_one_long says it; prefix_hole"));
+  EXPECT_THAT(explained_text(run), HasSubstr("  faulty-p_truncated.unified@cpu at 512 keys: no "
+                                             "hypothesis says it; unexplained: none"));
+  Detection many = run;
+  for (int i = 0; i < 20; ++i) many.trials.push_back(run.trials.front());
+  EXPECT_THAT(explained_text(many), Not(HasSubstr("  faulty-stale_page"))) << "named first";
+  EXPECT_THAT(explained_text(many), HasSubstr("  faulty-causal_one_too_long.unified@cpu at 512"));
   EXPECT_EQ(explained_text({}), "");
   EXPECT_EQ(explained_markdown({}), "");
   EXPECT_THAT(detection_json(run), HasSubstr("\"named\":\"wrongly\""));

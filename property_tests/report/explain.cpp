@@ -1,5 +1,6 @@
 #include "property_tests/report/explain.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <variant>
 
@@ -7,8 +8,10 @@
 #include "property_tests/case.hpp"
 #include "property_tests/metadata_faults.hpp"
 #include "property_tests/report/examples.hpp"
+#include "property_tests/report/names.hpp"
 #include "property_tests/report/near_names.hpp"
 #include "property_tests/report/numbers.hpp"
+#include "property_tests/report/severity_words.hpp"
 #include "property_tests/report/text_table.hpp"
 #include "property_tests/step_faults.hpp"
 
@@ -29,20 +32,6 @@ std::string signatures_of(const Rule& rule) {
 std::string severity_text(Severity severity, const Console& console) {
   const std::string word(name(severity));
   return rejects(severity) ? console.bad(word) : console.doubtful(word);
-}
-
-std::string_view consequence(Severity severity) {
-  switch (severity) {
-    case Severity::wrong:
-      return "silently different numbers; rejects the call";
-    case Severity::fault:
-      return "an exception, an access out of bounds or NaN; rejects the call";
-    case Severity::slow:
-      return "right numbers at a multiple of the cost; a finding beside the verdict";
-    case Severity::policy:
-      return "right today on this kernel, a trap on another; a finding beside the verdict";
-  }
-  return "";
 }
 
 /// The example's own call, checked now: what it is and what the rule says of it.
@@ -115,8 +104,9 @@ std::string rules_text(const Console& console) {
   }
   return table.str() + "\n" + counted(static_cast<std::int64_t>(all_rules().size()), "rule") +
          ". attest explain RULE says why, gives the source and a call that breaks it; attest "
-         "explain "
-         "faults lists the mistakes that can be put into a call.\n";
+         "explain faults lists the mistakes that can be put into a call, attest explain names "
+         "every "
+         "other name that a report prints.\n";
 }
 
 std::string rules_json(std::string_view only) {
@@ -127,17 +117,53 @@ std::string rules_json(std::string_view only) {
   return json.dump(2) + "\n";
 }
 
-std::optional<std::string> explain_text(std::string_view id, const Console& console) {
-  if (const Rule* rule = find_rule(id)) return rule_text(*rule, console);
-  const auto fault_text = [&](const auto& fault) {
-    return console.bold(fault.id) + "\n  says       " + std::string(fault.says) +
-           "\n  source     " + std::string(fault.source) + "\n";
-  };
-  if (const MetadataFault* fault = find_metadata_fault(id)) return fault_text(*fault);
-  if (const StepFault* fault = find_step_fault(id)) {
-    return fault_text(*fault) + "  between    two steps: only in fixtures with a trace\n";
+namespace {
+
+template <class Fault>
+std::string fault_text(const Fault& fault, const Console& console) {
+  return console.bold(fault.id) + "\n  kind       metadata fault\n  says       " +
+         std::string(fault.says) + "\n  source     " + std::string(fault.source) + "\n";
+}
+
+std::string signatures_of(const MetadataFault& fault) {
+  std::string text;
+  for (const Signature signature : all_signatures) {
+    if (fault.is_of(signature)) text += (text.empty() ? "" : ", ") + std::string(name(signature));
   }
-  return std::nullopt;
+  return text;
+}
+
+std::string name_text(const KnownName& known, const Console& console) {
+  std::string text = console.bold(known.name) + "\n  kind       " + std::string(known.kind) +
+                     "\n  says       " + known.says + "\n";
+  return known.source.empty() ? text : text + "  source     " + known.source + "\n";
+}
+
+}  // namespace
+
+std::optional<std::string> explain_text(std::string_view subject, const Console& console) {
+  const std::string_view id = bare_name(subject);
+  std::string text;
+  const auto add = [&](const std::string& block) { text += (text.empty() ? "" : "\n") + block; };
+  if (const Rule* rule = find_rule(id)) add(rule_text(*rule, console));
+  if (const MetadataFault* fault = find_metadata_fault(id)) {
+    add(fault_text(*fault, console) + "  changes    " + std::string(fault->argument) +
+        "\n  takes      " + std::string(fault->needs) + "\n  signatures " + signatures_of(*fault) +
+        "\n");
+  }
+  if (const StepFault* fault = find_step_fault(id)) {
+    add(fault_text(*fault, console) + "  between    two steps: only in fixtures with a trace\n");
+  }
+  for (const KnownName& known : names_called(subject)) add(name_text(known, console));
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+std::string names_text(const Console& console) {
+  TextTable table({{"kind"}, {"name"}, {"says"}});
+  for (const KnownName& known : known_names()) {
+    table.add({std::string(known.kind), console.bold(known.name), known.says});
+  }
+  return table.str();
 }
 
 std::string faults_text(const Console& console) {
@@ -151,27 +177,57 @@ std::string faults_text(const Console& console) {
   return table.str();
 }
 
+namespace {
+
+Json fault_object(const MetadataFault& fault) {
+  return {{"kind", "fault"}, {"id", fault.id}, {"says", fault.says}, {"source", fault.source}};
+}
+Json fault_object(const StepFault& fault) {
+  return {{"kind", "step fault"}, {"id", fault.id}, {"says", fault.says}, {"source", fault.source}};
+}
+Json name_object(const KnownName& known) {
+  return {{"kind", known.kind}, {"id", known.name}, {"says", known.says}, {"source", known.source}};
+}
+
+}  // namespace
+
 std::string faults_json() {
   Json json = Json::array();
-  for (const MetadataFault& fault : all_metadata_faults()) {
-    json.push_back(
-        {{"kind", "fault"}, {"id", fault.id}, {"says", fault.says}, {"source", fault.source}});
-  }
-  for (const StepFault& fault : all_step_faults()) {
-    json.push_back(
-        {{"kind", "step fault"}, {"id", fault.id}, {"says", fault.says}, {"source", fault.source}});
-  }
+  for (const MetadataFault& fault : all_metadata_faults()) json.push_back(fault_object(fault));
+  for (const StepFault& fault : all_step_faults()) json.push_back(fault_object(fault));
+  return json.dump(2) + "\n";
+}
+
+std::string explain_json(std::string_view subject) {
+  const std::string_view id = bare_name(subject);
+  Json json = Json::array();
+  if (const Rule* rule = find_rule(id)) json.push_back(rule_object(*rule));
+  if (const MetadataFault* fault = find_metadata_fault(id)) json.push_back(fault_object(*fault));
+  if (const StepFault* fault = find_step_fault(id)) json.push_back(fault_object(*fault));
+  for (const KnownName& known : names_called(subject)) json.push_back(name_object(known));
+  return json.dump(2) + "\n";
+}
+
+std::string names_json() {
+  Json json = Json::array();
+  for (const KnownName& known : known_names()) json.push_back(name_object(known));
   return json.dump(2) + "\n";
 }
 
 std::string unknown_subject(std::string_view id) {
-  std::vector<std::string> names = {"faults"};
+  std::vector<std::string> names = {"faults", "names"};
   for (const Rule& rule : all_rules()) names.emplace_back(rule.id);
   for (const MetadataFault& fault : all_metadata_faults()) names.emplace_back(fault.id);
   for (const StepFault& fault : all_step_faults()) names.emplace_back(fault.id);
+  for (const KnownName& known : known_names()) names.push_back(known.name);
+  std::ranges::sort(names);
+  const auto again = std::ranges::unique(names);
+  names.erase(again.begin(), again.end());
   const std::string near = did_you_mean(id, names);
-  return "no rule or fault '" + std::string(id) + "'" +
-         (near.empty() ? "; attest explain lists them" : near);
+  return "no rule, fault or other name '" + std::string(id) + "'" +
+         (near.empty()
+              ? "; attest explain, attest explain faults and attest explain names list them"
+              : near);
 }
 
 }  // namespace attest

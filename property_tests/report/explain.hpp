@@ -13,15 +13,22 @@ std::string rules_text(const Console& console);
 /// JSON array of all rules, or of one.
 std::string rules_json(std::string_view only = {});
 
-/// Sentence, why, source, severity, kind, signatures of a rule, and a call that breaks it with the
-/// findings it gets. Nothing when there is no such rule or metadata fault.
-std::optional<std::string> explain_text(std::string_view id, const Console& console);
+/// Everything that has this name, a block each. Of a rule: sentence, why, source, severity, kind,
+/// signatures, and a call that breaks it with the findings it gets; of a fault what it changes and
+/// where; of others what they are (names.hpp). Nothing when nothing is called so.
+std::optional<std::string> explain_text(std::string_view subject, const Console& console);
+/// The same as a JSON array.
+std::string explain_json(std::string_view subject);
+
+/// Every name but those of rules and faults: kind, name, sentence.
+std::string names_text(const Console& console);
+std::string names_json();
 
 /// The metadata faults: id, sentence, source.
 std::string faults_text(const Console& console);
 std::string faults_json();
 
-/// "no rule or fault 'seqused'; did you mean ...?"
+/// "no rule, fault or other name 'seqused'; did you mean ...?"
 std::string unknown_subject(std::string_view id);
 
 }  // namespace attest

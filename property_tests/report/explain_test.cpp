@@ -46,7 +46,10 @@ TEST(Explain, KnowsFaultsBetweenSteps) {
 
 TEST(Explain, HasNoAnswerForAnUnknownWord) {
   EXPECT_FALSE(explain_text("bananas", Console::silent()));
-  EXPECT_EQ(unknown_subject("fautls"), "no rule or fault 'fautls'; did you mean faults?");
+  EXPECT_EQ(
+      unknown_subject("fautls").find("no rule, fault or other name 'fautls'; did you mean fault"),
+      0U)
+      << unknown_subject("fautls");
 }
 
 TEST(Explain, JsonOfOneRuleHoldsItsExamples) {

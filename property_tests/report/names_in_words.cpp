@@ -1,0 +1,102 @@
+#include "property_tests/report/names_in_words.hpp"
+
+#include <array>
+
+namespace attest {
+namespace {
+
+constexpr std::array words = {
+    // launch_pair.cpp
+    NameInWords{"oracle", "poison",
+                "two runs that differ in bytes no kernel may read, and in what the output held "
+                "before, give equal bits"},
+    NameInWords{"oracle", "damage", "the kernel writes nowhere but into its output and scratch"},
+    // diagnose.cpp
+    NameInWords{"diagnosis", "metadata",
+                "the kernel computed what the call says, and the call is not what the step means"},
+    NameInWords{"diagnosis", "unwritten_row", "a row that must have a value was never written"},
+    NameInWords{"diagnosis", "wrapped_offset", "an offset lost its upper bits, at 2^31 or 2^32"},
+    NameInWords{"diagnosis", "zeros_past_2_gib",
+                "rows whose keys lie past 2^31 bytes are zero, the others are right"},
+    NameInWords{"diagnosis", "stray_read",
+                "the output holds, or follows, what lies in bytes that no kernel may read"},
+    // Modes (docs/words.md)
+    NameInWords{"feature", "decode", "the mode: one new token a request"},
+    NameInWords{"feature", "idle", "the mode: padding only"},
+    NameInWords{"feature", "extend", "the mode: prompts, whole or in chunks"},
+    NameInWords{"feature", "mixed", "the mode: prompts beside decoding requests"},
+    NameInWords{"feature", "target_verify", "the mode: the target model scores drafts"},
+    NameInWords{"feature", "draft_extend_v2",
+                "the mode: the draft model catches up on accepted tokens"},
+    NameInWords{"feature", "draft_decode",
+                "the mode: the draft model proposes, one step and branch at a time"},
+    // Heads, pages, types
+    NameInWords{"feature", "mha", "as many kv heads as q heads"},
+    NameInWords{"feature", "gqa", "several q heads share a kv head"},
+    NameInWords{"feature", "mqa", "all q heads share one kv head"},
+    NameInWords{"feature", "mla",
+                "multi-head latent attention: V is the beginning of K's row, one kv head"},
+    NameInWords{"feature", "page N", "the pool's page size in tokens"},
+    NameInWords{"feature", "DTYPE kv", "the type of the K and V pools"},
+    // Recipes (docs/data.md)
+    NameInWords{"recipe", "normal", "q, K, V and sinks are N(0, 1)"},
+    NameInWords{"recipe", "recall", "every row and head owns one key, whose value is a code word"},
+    NameInWords{"recipe", "needle", "keys at the places that break get a tenth of the weight each"},
+    NameInWords{"recipe", "features", "window edges, sinks and caps decide the numbers"},
+    NameInWords{"recipe", "shifted", "normal, all logits moved by +-100, +-200 or +-300"},
+    NameInWords{"recipe", "normal_20", "N(0, 1), q times 20, as some suites have; nothing planted"},
+    NameInWords{"recipe", "uniform", "all on (-1, 1); nothing planted"},
+    NameInWords{"recipe", "positive", "all on (0, 1); nothing planted"},
+    NameInWords{"recipe", "small_int", "integers of -4 .. 4; nothing planted"},
+    NameInWords{"recipe", "sparse_int", "small_int, three of four are 0; nothing planted"},
+    // attest check
+    NameInWords{"outcome of a check", "ok", "every rule that applies was evaluated, none rejects"},
+    NameInWords{"outcome of a check", "wrong", "a rule of severity wrong or fault fired"},
+    NameInWords{"outcome of a check", "not recorded",
+                "nothing rejects, but a rule needed values that were recorded as a hash"},
+    NameInWords{"outcome of a check", "unsupported",
+                "a signature that this version does not know, or no truth beside the call"},
+    NameInWords{"label", "agree", "rejected where the label names an argument, not where it is ok"},
+    NameInWords{"label", "disagree", "the other way round"},
+    NameInWords{"label", "unsure", "the label only doubts (unsure:, perf:)"},
+    NameInWords{"label", "not judged", "no label, or the call was not judged"},
+    // attest mutants
+    NameInWords{"outcome of a mutant", "killed",
+                "an oracle, a rule or a relation refused it, and took the kernel without it"},
+    NameInWords{"outcome of a mutant", "survived", "nothing refused it, in the cases allowed"},
+    NameInWords{"outcome of a mutant", "equivalent", "it computes what it should, with the reason"},
+    NameInWords{"outcome of a mutant", "elsewhere", "a test of its own shows it; not run here"},
+    NameInWords{"outcome of a mutant", "not run", "this machine cannot run its kernel"},
+    // Poison (docs/data.md)
+    NameInWords{"region", "before the pool", "in front of the pool: a wrapped, negative offset"},
+    NameInWords{"region", "unreferenced page",
+                "a page that no request holds, or bytes between rows"},
+    NameInWords{"region", "past kv_len", "the rest of a request's last page"},
+    NameInWords{"region", "token not stored yet", "a new token's slot before it is stored"},
+    NameInWords{"region", "behind the pool", "past the pool's last byte"},
+    // Counters of the run record
+    NameInWords{"counter", "kv_bytes", "bytes of K and V that the launch asks for"},
+    NameInWords{"counter", "kv_bytes_minimum", "the same if every key were loaded once a kv head"},
+    NameInWords{"counter", "launches", "kernels launched: 2 with a reduction over splits"},
+    NameInWords{"counter", "tile_loads", "AMX tiles loaded"},
+    NameInWords{"counter", "tile_dots", "AMX tile products"},
+    NameInWords{"counter", "tile_bytes", "bytes of the AMX tiles loaded"},
+    // Signatures (docs/contracts.md)
+    NameInWords{"signature", "unified",
+                "AITER's unified_attention, and vLLM's Triton kernel of that name: paged K and V"},
+    NameInWords{"signature", "extend", "SGLang's CPU kernel extend_attention_cpu"},
+    NameInWords{"signature", "decode", "SGLang's CPU kernel decode_attention_cpu"},
+    NameInWords{"signature", "mla_decode", "AITER's mla_decode_fwd: latent attention"},
+    NameInWords{"signature", "batch_prefill",
+                "AITER's mha_batch_prefill_func over a pool of one token a page"},
+    NameInWords{"signature", "paged_ragged", "AITER's paged_attention_ragged: one row a request"},
+    NameInWords{"signature", "legacy_extend",
+                "SGLang's Triton extend_attention_fwd: new K and V apart from the pool"},
+    NameInWords{"signature", "vllm_cpu", "vLLM's cpu_attention_with_kv_cache"},
+};
+
+}  // namespace
+
+std::span<const NameInWords> names_in_words() { return words; }
+
+}  // namespace attest
