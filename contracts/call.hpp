@@ -131,6 +131,18 @@ struct DecodeCall {
   bool operator==(const DecodeCall&) const = default;
 };
 
+/// What AITER's `get_mla_metadata_info_v1` or `get_mla_metadata_v1` was asked for. Not an argument
+/// of the kernel: its work lists are right for a launch of these rows, heads and types only.
+struct WorkPlan {
+  std::int64_t max_seqlen_qo = 1;
+  std::int64_t num_heads = 0;              ///< q heads
+  std::optional<Dtype> dtype_q, dtype_kv;  ///< absent = not passed: the plan is then that of bf16
+  bool fast_mode = true;
+  bool intra_batch_mode = false;
+  std::int64_t max_splits = -1;  ///< of a request; -1 = as many as compute units
+  bool operator==(const WorkPlan&) const = default;
+};
+
 /// AITER `mla_decode_fwd`: one draft length for the whole batch, one latent kv head.
 struct MlaDecodeCall {
   TensorMeta q;                ///< (total_q, num_q_heads, 576)
@@ -145,8 +157,14 @@ struct MlaDecodeCall {
   double sm_scale = 0;
   double logit_cap = 0;
   std::optional<std::int64_t> num_kv_splits;
-  std::optional<TensorMeta> q_scale, kv_scale;  ///< one-element f32
-  bool persistent = false;                      ///< work_* metadata given
+  std::optional<TensorMeta> q_scale, kv_scale;     ///< one-element f32
+  bool persistent = false;                         ///< work_meta_data given: the lists decide
+  std::optional<IntArray> work_indptr;             ///< (parts + 1) int32
+  std::optional<IntArray> work_info_set;           ///< (works, 8) int32, contracts/work_lists.hpp
+  std::optional<IntArray> reduce_indptr;           ///< (tiles + 1) int32
+  std::optional<IntArray> reduce_final_map;        ///< (tiles, 2) int32 rows [first, last)
+  std::optional<IntArray> reduce_partial_map;      ///< int32 rows of the partial results
+  std::optional<WorkPlan> sized_for, planned_for;  ///< by get_mla_metadata_info_v1, _v1
   bool operator==(const MlaDecodeCall&) const = default;
 };
 

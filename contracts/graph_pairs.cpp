@@ -30,12 +30,13 @@ constexpr bool is_optional = false;
 template <class T>
 constexpr bool is_optional<std::optional<T>> = true;
 
-/// Calls f(key, member of a, member of b) for every argument; a launch is none.
+/// Calls f(key, member of a, member of b) for every argument; launches and plans are none.
 template <class CallType, class F>
 void for_each_argument(const CallType& a, const CallType& b, F f) {
   const auto one = [&](const auto& field) {
     using Member = std::decay_t<decltype(a.*(field.member))>;
-    if constexpr (!std::is_same_v<Member, std::optional<Launch>>) {
+    if constexpr (!std::is_same_v<Member, std::optional<Launch>> &&
+                  !std::is_same_v<Member, std::optional<WorkPlan>>) {
       f(field.key, a.*(field.member), b.*(field.member));
     }
   };

@@ -37,6 +37,7 @@
 #include "contracts/rules/tensor_memory.hpp"
 #include "contracts/rules/tree_mask.hpp"
 #include "contracts/rules/visibility.hpp"
+#include "contracts/rules/work_lists.hpp"
 
 namespace attest {
 namespace {
@@ -86,6 +87,7 @@ constexpr Group groups[] = {
     {tensor_memory_rules},
     {dense_arrays_rules},
     {mla_schedule_rules},
+    {work_list_rules},
     {new_token_slots_rules},
     {live_requests_rules},
 };

@@ -64,6 +64,11 @@ bool mla_kv_indices_off_by_one(const Problem&, const SlotMap&, Call&);
 bool mla_last_page_len_of_sequence(const Problem&, const SlotMap&, Call&);
 bool mla_page_size_of_pool(const Problem&, const SlotMap&, Call&);
 bool mla_kv_indptr_int64(const Problem&, const SlotMap&, Call&);
+bool mla_works_of_one_row(const Problem&, const SlotMap&, Call&);
+bool mla_works_of_one_row_less(const Problem&, const SlotMap&, Call&);
+bool mla_works_of_the_step_before(const Problem&, const SlotMap&, Call&);
+bool mla_works_last_part_not_merged(const Problem&, const SlotMap&, Call&);
+bool mla_works_merge_an_unwritten_part(const Problem&, const SlotMap&, Call&);
 
 // later_list_faults.cpp: pages and slots in flat lists, pool rows, tables.
 bool block_table_holds_token_slots(const Problem&, const SlotMap&, Call&);

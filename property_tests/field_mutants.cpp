@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "contracts/call_fields.hpp"
+#include "contracts/work_lists.hpp"
 
 namespace attest {
 namespace {
@@ -46,6 +47,10 @@ const Changes& changes_of(const std::array<std::int64_t, 2>*) {
 }
 const Changes& changes_of(const Launch*) {
   static const Changes list = {"one split", "no shared loads"};
+  return list;
+}
+const Changes& changes_of(const WorkPlan*) {
+  static const Changes list = {"one row", "other heads", "types not passed", "another mode"};
   return list;
 }
 template <class T>
@@ -141,11 +146,33 @@ bool change(Launch& launch, std::string_view what, std::uint64_t) {
   return !(launch == before);
 }
 
+bool change(WorkPlan& plan, std::string_view what, std::uint64_t) {
+  const WorkPlan before = plan;
+  if (what == "one row") plan.max_seqlen_qo = 1;
+  if (what == "other heads") plan.num_heads *= 2;
+  if (what == "types not passed") plan.dtype_q = plan.dtype_kv = std::nullopt;
+  if (what == "another mode") plan.fast_mode = !plan.fast_mode;
+  return !(plan == before);
+}
+
 template <class T>
 bool change(std::optional<T>& value, std::string_view what, std::uint64_t seed) {
   if (!value) return false;
   if (what == "absent") return value.reset(), true;
   return change(*value, what, seed);
+}
+
+/// Whether the field is one of the work lists, or what they were made for.
+bool of_work_lists(const FieldMutant& mutant) {
+  return mutant.field.starts_with("work_") || mutant.field.starts_with("reduce_") ||
+         mutant.field == "sized_for" || mutant.field == "planned_for";
+}
+
+/// The call to mutate: launched by work lists where those are mutated.
+Call prepared(const Call& call, const FieldMutant& mutant) {
+  const auto* const mla = std::get_if<MlaDecodeCall>(&call);
+  const bool ready = mla != nullptr && !mla->work_info_set && mla->page_size == 1;
+  return ready && of_work_lists(mutant) ? with_work_lists(*mla, 5) : call;
 }
 
 template <class CallType>
@@ -173,7 +200,7 @@ std::vector<FieldMutant> field_mutants(Signature signature) {
 }
 
 std::optional<Call> mutated(const Call& call, const FieldMutant& mutant, std::uint64_t seed) {
-  Call copy = call;
+  Call copy = prepared(call, mutant);
   const bool changed = std::visit(
       [&](auto& c) {
         bool any = false;

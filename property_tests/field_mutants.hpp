@@ -20,7 +20,8 @@ struct FieldMutant {
 /// Every change of every field of the signature, in field order.
 std::vector<FieldMutant> field_mutants(Signature signature);
 
-/// The call with that change, or nothing when it has no such field or would stay as it is. `seed`
+/// The call with that change, or nothing when it has no such field or would stay as it is. An MLA
+/// call gets right work lists first where those are to be changed. `seed`
 /// picks the entry where one of many is changed.
 std::optional<Call> mutated(const Call& call, const FieldMutant& mutant, std::uint64_t seed);
 

@@ -19,7 +19,9 @@ namespace {
 
 using testing::HasSubstr;
 
-const Backend& backend_named(const std::string& name) { return *select_backends(name).front(); }
+const Backend& backend_named(std::string_view name) {
+  return *select_backends(std::string(name)).front();
+}
 
 JudgeOptions quick(const LargeKvCell& cell) {
   JudgeOptions options;

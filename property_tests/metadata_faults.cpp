@@ -193,6 +193,23 @@ constexpr std::array faults = {
     MetadataFault{"mla_kv_indptr_int64", "kv_indptr is int64 where the kernel reads int32 pointers",
                   "flashinfer-ai/flashinfer#1654", mla_kv_indptr_int64, "kv_indptr",
                   "an int32 array", of({mla_decode})},
+    MetadataFault{"mla_works_of_one_row", "verify runs on work lists for one row a request",
+                  "vllm-project/vllm#45227", mla_works_of_one_row, "work_info_set",
+                  "two or more new tokens a request, pages of one token", of({mla_decode})},
+    MetadataFault{"mla_works_of_one_row_less", "the work lists are those of other query offsets",
+                  "ROCm/aiter#4964", mla_works_of_one_row_less, "work_info_set",
+                  "three or more new tokens a request, pages of one token", of({mla_decode})},
+    MetadataFault{"mla_works_of_the_step_before",
+                  "the work lists are those of the lengths before this step's tokens",
+                  "modelled: a replay whose planner did not run", mla_works_of_the_step_before,
+                  "work_info_set", "a new token, pages of one token", of({mla_decode})},
+    MetadataFault{"mla_works_last_part_not_merged",
+                  "the last part of a request's keys is not merged",
+                  "modelled: a reduction list one entry short", mla_works_last_part_not_merged,
+                  "reduce_indptr", "a request of more keys than one unit takes", of({mla_decode})},
+    MetadataFault{"mla_works_merge_an_unwritten_part", "a partial result nobody wrote is merged",
+                  "ROCm/aiter#4420", mla_works_merge_an_unwritten_part, "reduce_indptr",
+                  "a request of more keys than one unit takes", of({mla_decode})},
 };
 
 }  // namespace

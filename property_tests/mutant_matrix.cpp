@@ -34,6 +34,11 @@ constexpr std::array conservative = {
     Reason{"seq_lens.is_int64", "the operator refuses other dtypes, the scalar kernel takes any"},
     Reason{"tensor.lies_inside_its_storage",
            "the harness gives every tensor the memory its view spans, a framework's lies already"},
+    Reason{"work_lists.are_int32",
+           "the scalar kernel reads arrays by their dtype, AITER's kernels as int32"},
+    Reason{"work_plan.is_the_launchs",
+           "the scalar kernel takes right lists whatever they were asked for, AITER's kernel is "
+           "chosen by types, heads and rows"},
     Reason{"workspace_buffer.holds_every_partition",
            "the scalar kernel keeps partial results to itself"},
 };

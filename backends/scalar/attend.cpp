@@ -135,26 +135,9 @@ class GroupOfHead {
         const bool repeat = op_.fault == Fault::first_row_repeated && r > 0 &&
                             !std::has_single_bit(group_.rows.size());
         const float lse = repeat ? 0.0F : merge(op_, q_head(g), parts, out.data());
-        write(group_.rows[r].row, q_head(g), out.data(), lse);
+        write_row(op_, group_.rows[r].row, q_head(g), out.data(), lse);
       }
     }
-  }
-
-  void write(std::int64_t row, std::int64_t head, const float* values, float lse) {
-    if (op_.fault == Fault::last_head_not_written && head == op_.num_q_heads - 1) return;
-    const auto bytes = static_cast<std::int64_t>(size_bytes(op_.out_dtype));
-    const std::int64_t at = (row * op_.out_row_stride + head * op_.out_head_stride) * bytes;
-    if (at < 0 || at + op_.v_head_dim * bytes > static_cast<std::int64_t>(op_.out.size())) {
-      throw KernelRefusal("row " + std::to_string(row) + " head " + std::to_string(head) +
-                          " of the output is outside its buffer");
-    }
-    // Modelled: a loop over whole blocks of 64 values.
-    const bool blocks = op_.fault == Fault::small_head_dims_not_written;
-    const std::int64_t written = blocks ? op_.v_head_dim / 64 * 64 : op_.v_head_dim;
-    narrow(op_.out_dtype, values, written, op_.out.data() + at,
-           op_.fault == Fault::output_truncated);
-    const auto lse_at = static_cast<std::size_t>(row * op_.num_q_heads + head);
-    if (lse_at < op_.lse.size()) op_.lse[lse_at] = lse;
   }
 
   const Operands& op_;
@@ -182,6 +165,23 @@ void work(const Operands& op, std::span<const RowGroup> groups, std::atomic<std:
 }
 
 }  // namespace
+
+void write_row(const Operands& op, std::int64_t row, std::int64_t head, const float* values,
+               float lse) {
+  if (op.fault == Fault::last_head_not_written && head == op.num_q_heads - 1) return;
+  const auto bytes = static_cast<std::int64_t>(size_bytes(op.out_dtype));
+  const std::int64_t at = (row * op.out_row_stride + head * op.out_head_stride) * bytes;
+  if (at < 0 || at + op.v_head_dim * bytes > static_cast<std::int64_t>(op.out.size())) {
+    throw KernelRefusal("row " + std::to_string(row) + " head " + std::to_string(head) +
+                        " of the output is outside its buffer");
+  }
+  // Modelled: a loop over whole blocks of 64 values.
+  const bool blocks = op.fault == Fault::small_head_dims_not_written;
+  const std::int64_t written = blocks ? op.v_head_dim / 64 * 64 : op.v_head_dim;
+  narrow(op.out_dtype, values, written, op.out.data() + at, op.fault == Fault::output_truncated);
+  const auto lse_at = static_cast<std::size_t>(row * op.num_q_heads + head);
+  if (lse_at < op.lse.size()) op.lse[lse_at] = lse;
+}
 
 void attend(const Operands& op, std::span<const RowGroup> groups) {
   std::atomic<std::int64_t> next = 0;

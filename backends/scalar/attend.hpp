@@ -14,4 +14,9 @@ namespace attest {
 /// \throws KernelRefusal when an output row lies outside op.out.
 void attend(const Operands& op, std::span<const RowGroup> groups);
 
+/// Stores v_head_dim values of (row, q head) to the output, and their lse.
+/// \throws KernelRefusal when they lie outside op.out.
+void write_row(const Operands& op, std::int64_t row, std::int64_t head, const float* values,
+               float lse);
+
 }  // namespace attest

@@ -4,6 +4,8 @@
 #include <string>
 #include <variant>
 
+#include "contracts/work_lists.hpp"
+
 namespace attest {
 namespace {
 
@@ -43,6 +45,20 @@ class Checker {
   }
   void sinks(const std::optional<TensorMeta>& meta) {
     if (meta) tensor("sinks", *meta, 1, {Dtype::bf16, Dtype::f16, Dtype::f32});
+  }
+  /// Lists whose rows are the call's, over pages of one token.
+  void work_lists(const MlaDecodeCall& call) {
+    if (const auto error = work_lists_error(call)) return no(*error);
+    if (call.page_size != 1) {
+      return no("this kernel has work lists over pages of one token, page_size is " +
+                std::to_string(call.page_size));
+    }
+    for (const WorkItem& work : attest::work_lists(call).works) {
+      if (work.last_row <= call.q.size(0) || call.q.size(1) <= 16) continue;
+      return no("work_info_set[" + std::to_string(work.index) + "] ends at row " +
+                std::to_string(work.last_row) + " of " + std::to_string(call.q.size(0)) +
+                ": this kernel folds no heads into rows");
+    }
   }
   void array(const char* name, const IntArray& array, std::size_t rank) {
     const std::string text(name);
@@ -127,6 +143,7 @@ void check(const MlaDecodeCall& call, Checker& c) {
   c.array("kv_indptr", call.kv_indptr, 1);
   c.array("kv_indices", call.kv_indices, 1);
   c.array("kv_last_page_lens", call.kv_last_page_lens, 1);
+  if (call.persistent && gives_work_lists(call)) c.work_lists(call);
 }
 
 void check(const BatchPrefillCall& call, Checker& c) {

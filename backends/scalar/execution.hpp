@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -74,8 +75,9 @@ class Execution {
   void lint_rows_outside(const char* array, std::size_t i, std::int64_t first, std::int64_t count,
                          std::int64_t rows);
 
-  /// Launches and collects. \throws KernelRefusal
-  RunResult run(std::span<const RowGroup> groups, const KvPools& pools);
+  /// Launches and collects. `kernel`: in place of attend(op, groups). \throws KernelRefusal
+  RunResult run(std::span<const RowGroup> groups, const KvPools& pools,
+                const std::function<void(const Operands&)>& kernel = {});
 
   Operands op;
   Mistake mistake;

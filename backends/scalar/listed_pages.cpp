@@ -23,17 +23,21 @@ std::int64_t ListedPages::first_entry(std::int64_t i, Fault fault) const {
 
 KeyRow ListedPages::key(const KvPools& pools, std::int64_t i, std::int64_t token,
                         const Mistake& mistake) const {
-  const WrapModel wrap = wrap_of(mistake, indices.meta.dtype == Dtype::int32);
   const bool stale = mistake.fault == Fault::stale_page && token < stale_slots && i > 0;
   const bool before = mistake.fault == Fault::page_of_the_token_before;
   const std::int64_t column = std::max<std::int64_t>(0, before ? token - 1 : token) / page_size;
-  const std::int64_t entry = first_entry(stale ? i - 1 : i, mistake.fault) + column;
-  std::int64_t page = array_entry(indices, entry, indices_name);
+  return entry(pools, first_entry(stale ? i - 1 : i, mistake.fault) + column, token % page_size,
+               mistake);
+}
+
+KeyRow ListedPages::entry(const KvPools& pools, std::int64_t e, std::int64_t in_page,
+                          const Mistake& mistake) const {
+  const WrapModel wrap = wrap_of(mistake, indices.meta.dtype == Dtype::int32);
+  std::int64_t page = array_entry(indices, e, indices_name);
   if (mistake.fault == Fault::page_id_in_16_bits) page &= 0xffff;
-  const std::int64_t in_page = token % page_size;
   const std::optional<KeyRow> key = key_at(pools, page, in_page, wrap);
   if (!key) {
-    refuse_outside_pool(std::string(indices_name) + "[" + std::to_string(entry) + "]", page);
+    refuse_outside_pool(std::string(indices_name) + "[" + std::to_string(e) + "]", page);
   }
   return cut_by_descriptor(*key, pools, page, in_page, mistake.fault);
 }

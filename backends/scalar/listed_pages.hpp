@@ -20,6 +20,9 @@ struct ListedPages {
   /// The rows of one token of request i. \throws KernelRefusal outside the array or the pool.
   KeyRow key(const KvPools& pools, std::int64_t i, std::int64_t token,
              const Mistake& mistake) const;
+  /// The rows of the token at `in_page` of entry `e`'s page. \throws KernelRefusal likewise
+  KeyRow entry(const KvPools& pools, std::int64_t e, std::int64_t in_page,
+               const Mistake& mistake) const;
 };
 
 }  // namespace attest

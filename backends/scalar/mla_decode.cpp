@@ -5,6 +5,7 @@
 
 #include "backends/scalar/execution.hpp"
 #include "backends/scalar/listed_pages.hpp"
+#include "backends/scalar/mla_work.hpp"
 #include "backends/scalar/row_group.hpp"
 #include "backends/scalar/signatures.hpp"
 #include "backends/scalar/table_walk.hpp"
@@ -63,6 +64,43 @@ RowGroup group_of(const MlaDecodeCall& call, std::int64_t i, const KvPools& pool
                     [&](std::int64_t token) { return listed.key(pools, i, token, run.mistake); });
 }
 
+/// One work's rows and what they see of its keys. A row's position counts back from the end of the
+/// request, which lies keys_after behind the work's last key.
+RowGroup group_of(const MlaDecodeCall& call, const WorkItem& work, const KvPools& pools,
+                  Execution& run) {
+  const std::int64_t rows =
+      std::min({call.q.size(0), call.o.size(0), saturated_count(call.qo_indptr.values.back())});
+  const std::int64_t length = std::max<std::int64_t>(saturated_count(call.max_seqlen_q), 1);
+  run.lint_rows_outside("work_info_set", work.index, work.first_row, work.last_row - work.first_row,
+                        rows);
+  RowGroup group;
+  std::int64_t last_key = work.first_key;
+  for (std::int64_t row = std::max<std::int64_t>(work.first_row, 0);
+       row < std::min(work.last_row, rows); ++row) {
+    const std::int64_t hidden = length - 1 - row % length;
+    const std::int64_t end =
+        std::min(work.last_key, work.last_key + work.keys_after - hidden) - work.first_key;
+    group.rows.push_back({.row = row, .begin = 0, .end = std::max<std::int64_t>(end, 0)});
+    last_key = std::max(last_key, work.first_key + end);
+  }
+  const ListedPages listed{call.kv_indptr, call.kv_indices, "kv_indices"};
+  for (std::int64_t key = work.first_key; key < last_key; ++key) {
+    group.keys.push_back(listed.entry(pools, key, 0, run.mistake));
+  }
+  return group;
+}
+
+RunResult run_works(const MlaDecodeCall& call, const KvPools& pools, Execution& run) {
+  const WorkLists lists = work_lists(call);
+  std::vector<RowGroup> groups;
+  groups.reserve(lists.works.size());
+  for (const WorkItem& work : lists.works) groups.push_back(group_of(call, work, pools, run));
+  RunResult result =
+      run.run(groups, pools, [&](const Operands& op) { attend_works(op, lists, groups); });
+  result.form = "work lists";
+  return result;
+}
+
 }  // namespace
 
 RunResult run_mla_decode(const MlaDecodeCall& passed, const TensorSource& source,
@@ -77,6 +115,7 @@ RunResult run_mla_decode(const MlaDecodeCall& passed, const TensorSource& source
   run.set_features(call.sm_scale, 0, std::nullopt);
   run.set_descales(call.q_scale.has_value(), call.kv_scale.has_value(), call.kv_scale.has_value());
   run.set_splits(call.num_kv_splits.value_or(1));
+  if (call.persistent && call.work_info_set) return run_works(call, pools, run);
   const std::size_t offsets = std::min(call.qo_indptr.values.size(), call.kv_indptr.values.size());
   std::vector<RowGroup> groups;
   for (std::size_t i = 0; i + 1 < offsets; ++i) {

@@ -32,6 +32,7 @@ struct Adder {
   }
   void operator()(const IntArray& array) const { (*this)(array.meta); }
   void operator()(const Launch&) const {}
+  void operator()(const WorkPlan&) const {}
   template <class T>
   void operator()(const std::optional<T>& value) const {
     if (value) (*this)(*value);

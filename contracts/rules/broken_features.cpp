@@ -152,6 +152,7 @@ std::vector<BrokenCall> broken_gpu_calls() {
   break_paged(calls);
   break_legacy(calls);
   break_vllm(calls);
+  break_work_lists(calls);
   return std::move(calls).take();
 }
 

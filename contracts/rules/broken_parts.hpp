@@ -8,6 +8,7 @@
 #include "contracts/rules/broken_calls.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
+#include "contracts/work_lists.hpp"
 
 namespace attest {
 
@@ -21,6 +22,13 @@ class BrokenCalls {
   void mla(std::string_view rule, std::string_view story, const Problem& problem,
            void (*broken)(MlaDecodeCall&)) {
     add(rule, story, problem, lower_mla_decode(problem, make_slot_map(problem)), broken);
+  }
+  /// The same by work lists for three compute units.
+  void persistent(std::string_view rule, std::string_view story, const Problem& problem,
+                  void (*broken)(MlaDecodeCall&)) {
+    const Lowered<MlaDecodeCall> lists =
+        with_work_lists(checked(rule, lower_mla_decode(problem, make_slot_map(problem))), 3);
+    add(rule, story, problem, lists, broken);
   }
   void prefill(std::string_view rule, std::string_view story, const Problem& problem,
                void (*broken)(BatchPrefillCall&)) {
@@ -79,6 +87,7 @@ void break_memory(BrokenCalls& calls);
 void break_paged(BrokenCalls& calls);
 void break_legacy(BrokenCalls& calls);
 void break_vllm(BrokenCalls& calls);
+void break_work_lists(BrokenCalls& calls);
 
 /// A step whose new slots lie on one page, and the same with the last of them handed out singly.
 inline Problem slots_together() {

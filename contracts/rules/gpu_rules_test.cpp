@@ -29,6 +29,7 @@
 #include "contracts/rules/strides_and_layout.hpp"
 #include "contracts/rules/tensor_memory.hpp"
 #include "contracts/rules/visibility.hpp"
+#include "contracts/rules/work_lists.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
 
@@ -61,6 +62,7 @@ std::vector<Rule> gpu_rules() {
                            tensor_memory_rules,
                            dense_arrays_rules,
                            mla_schedule_rules,
+                           work_list_rules,
                            new_token_slots_rules,
                            live_requests_rules}) {
     rules.insert(rules.end(), group().begin(), group().end());

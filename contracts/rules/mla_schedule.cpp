@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "contracts/rules/work_tiles.hpp"
+
 namespace attest {
 namespace {
 
@@ -11,8 +13,9 @@ void splits_are_positive(const MlaDecodeCall& call, const Truth&, Report& report
 }
 
 void work_lists_are_not_judged(const MlaDecodeCall& call, const Truth&, Report& report) {
-  if (!call.persistent) return;
-  report.add("persistent", "true", "false: the work lists that split the keys are not judged");
+  if (!call.persistent || gives_work_lists(call)) return;
+  report.add("persistent", "true",
+             "false, or the work lists with it: what splits the keys is not judged without them");
 }
 
 constexpr Rule rules[] = {
@@ -24,10 +27,10 @@ constexpr Rule rules[] = {
      .severity = Severity::fault,
      .mla_decode = splits_are_positive},
     {.id = "persistent.is_off",
-     .says = "a call without work lists says all that decides which keys are read",
+     .says = "a persistent launch comes with its work lists, or is none",
      .why = "a persistent kernel takes its split from work_indptr, work_info_set and the reduce_* "
-            "lists, which this description leaves out: stale ones drop keys of a call that is "
-            "right in every other argument",
+            "lists: stale ones drop keys of a call that is right in every other argument, and a "
+            "record without them cannot show it",
      .source = "ROCm/aiter aiter/mla.py: get_mla_metadata_v1; ROCm/aiter#4420",
      .severity = Severity::policy,
      .mla_decode = work_lists_are_not_judged},

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "contracts/call.hpp"
+
+namespace attest {
+
+/// One entry of work_info_set: some query rows of a request against some of its keys. Source:
+/// ROCm/aiter csrc/kernels/mla/metadata/v1_comm.cuh, aiter/ops/attention.py get_mla_metadata_v1.
+struct WorkItem {
+  std::int64_t request = 0;   ///< batch index
+  std::int64_t partial = -1;  ///< first row of its partial result; -1: it writes the output itself
+  std::int64_t first_row = 0, last_row = 0;  ///< rows [first, last) of q
+  std::int64_t first_key = 0, last_key = 0;  ///< entries [first, last) of kv_indices
+  std::int64_t keys_after = 0;               ///< tokens of the request behind last_key
+  std::size_t index = 0;                     ///< row of work_info_set
+
+  bool operator==(const WorkItem&) const = default;
+};
+
+/// One tile of output rows and the partial results that make it up.
+struct MergeItem {
+  std::int64_t first_row = 0, last_row = 0;
+  std::vector<std::int64_t> partials;  ///< their first rows
+  std::size_t index = 0;               ///< entry of reduce_indptr
+
+  bool operator==(const MergeItem&) const = default;
+};
+
+/// What a persistent MLA kernel does, read from its lists as its pointer arithmetic finds them:
+/// entries outside the arrays are left out.
+struct WorkLists {
+  std::vector<WorkItem> works;  ///< in the order of the compute units
+  std::vector<MergeItem> merges;
+};
+
+/// Whether any of the five lists was given.
+bool gives_work_lists(const MlaDecodeCall& call);
+/// Why the five lists cannot be read: "work_info_set has the shape (3, 7), not (works, 8)". Nothing
+/// when they can. \pre all sizes are sane (tensor.sizes_are_sane)
+std::optional<std::string> work_lists_error(const MlaDecodeCall& call);
+
+/// The lists of a call. \pre persistent, and no work_lists_error
+WorkLists work_lists(const MlaDecodeCall& call);
+
+/// The call with lists for `parts` compute units, of one row tile a request: what
+/// get_mla_metadata_v1 makes up to the placing of the cuts. \pre lengths and offsets are right,
+/// page_size 1, parts >= 1
+MlaDecodeCall with_work_lists(MlaDecodeCall call, std::int64_t parts);
+
+}  // namespace attest

@@ -1,0 +1,162 @@
+#include "contracts/work_lists.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "contracts/rules.hpp"
+#include "contracts/signatures.hpp"
+#include "contracts/signatures/sample_problems.hpp"
+
+namespace attest {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Problem verify() { return sample_mla_problem(Mode::target_verify, {{131, 4}, {5, 4}, {60, 4}}); }
+
+MlaDecodeCall lowered(const Problem& p) {
+  return std::get<MlaDecodeCall>(lower_mla_decode(p, make_slot_map(p)));
+}
+
+/// Rules that fire, with their places: "work_info.covers_every_key_once row 3 of request 0".
+std::vector<std::string> findings(const MlaDecodeCall& call, const Problem& p) {
+  const SlotMap slots = make_slot_map(p);
+  std::vector<std::string> found;
+  for (const Finding& finding : check(call, {p, slots}).findings()) {
+    found.push_back(finding.rule + " " + finding.where);
+  }
+  return found;
+}
+
+TEST(WorkLists, AreAcceptedForEveryNumberOfParts) {
+  const Problem p = verify();
+  for (const std::int64_t parts : {1, 2, 3, 7, 64}) {
+    EXPECT_THAT(findings(with_work_lists(lowered(p), parts), p), IsEmpty()) << parts;
+  }
+}
+
+TEST(WorkLists, CutEachRequestAndMergeItsParts) {
+  const MlaDecodeCall call = with_work_lists(lowered(verify()), 4);
+  EXPECT_TRUE(call.persistent);
+  const WorkLists lists = work_lists(call);
+  ASSERT_EQ(lists.works.size(), 5U);
+  EXPECT_EQ(lists.works[0], (WorkItem{.request = 0,
+                                      .partial = 0,
+                                      .first_row = 0,
+                                      .last_row = 4,
+                                      .first_key = 0,
+                                      .last_key = 64,
+                                      .keys_after = 71,
+                                      .index = 0}));
+  EXPECT_EQ(lists.works[3], (WorkItem{.request = 1,
+                                      .partial = -1,
+                                      .first_row = 4,
+                                      .last_row = 8,
+                                      .first_key = 135,
+                                      .last_key = 144,
+                                      .keys_after = 0,
+                                      .index = 3}));
+  ASSERT_EQ(lists.merges.size(), 1U);
+  EXPECT_EQ(lists.merges[0].last_row, 4);
+  EXPECT_THAT(lists.merges[0].partials, ElementsAre(0, 4, 8));
+}
+
+TEST(WorkLists, MayBeLongerThanWhatIsUsed) {
+  const Problem p = verify();
+  MlaDecodeCall call = with_work_lists(lowered(p), 4);
+  call.work_info_set->values.insert(call.work_info_set->values.end(), 80, 0x7f7f7f7f);
+  call.work_info_set->meta.shape[0] += 10;
+  call.reduce_indptr->values.insert(call.reduce_indptr->values.end(), 5,
+                                    call.reduce_indptr->values.back());
+  call.reduce_indptr->meta.shape[0] += 5;
+  call.reduce_final_map->values.insert(call.reduce_final_map->values.end(), 10, -1);
+  call.reduce_final_map->meta.shape[0] += 5;
+  call.reduce_partial_map->values.insert(call.reduce_partial_map->values.end(), 9, 77);
+  call.reduce_partial_map->meta.shape[0] += 9;
+  for (std::optional<IntArray>* list : {&call.work_info_set, &call.reduce_indptr,
+                                        &call.reduce_final_map, &call.reduce_partial_map}) {
+    (*list)->meta = contiguous(Dtype::int32, (*list)->meta.shape);
+  }
+  EXPECT_THAT(findings(call, p), IsEmpty());
+}
+
+// 32 heads without a kernel of their own: the planner makes two requests of 16 heads out of each.
+TEST(WorkLists, MayFoldHeadsIntoRequests) {
+  Problem p = verify();
+  p.model.num_q_heads = 32;
+  MlaDecodeCall call = with_work_lists(lowered(p), 1);
+  std::vector<std::int64_t> info, final_map;
+  for (std::int64_t half = 0; half < 6; ++half) {
+    const std::int64_t first = call.kv_indptr[static_cast<std::size_t>(half / 2)];
+    const std::int64_t last = call.kv_indptr[static_cast<std::size_t>(half / 2) + 1];
+    info.insert(info.end(), {half, -1, 4 * half, 4 * half + 4, first, last, 0, 0});
+    final_map.insert(final_map.end(), {4 * half, 4 * half + 4});
+  }
+  call.work_info_set = int_matrix(Dtype::int32, 6, 8, info);
+  call.work_indptr = int_array(Dtype::int32, {0, 6});
+  call.reduce_indptr = int_array(Dtype::int32, std::vector<std::int64_t>(7));
+  call.reduce_final_map = int_matrix(Dtype::int32, 6, 2, final_map);
+  EXPECT_THAT(findings(call, p), IsEmpty());
+  call.work_info_set->values[5 * 8 + 5] -= 4;
+  call.work_info_set->values[5 * 8 + 6] += 4;
+  EXPECT_THAT(findings(call, p),
+              ElementsAre("work_info.covers_every_key_once row 23 of request 2"));
+}
+
+// One row a tile: the planner leaves a tile the keys that its row sees.
+TEST(WorkLists, MayLeaveOutWhatTheCausalOrderHides) {
+  const Problem p = sample_mla_problem(Mode::target_verify, {{30, 2}});
+  MlaDecodeCall call = with_work_lists(lowered(p), 1);
+  call.work_info_set =
+      int_matrix(Dtype::int32, 2, 8, {0, -1, 0, 1, 0, 31, 1, 0, 0, -1, 1, 2, 0, 32, 0, 0});
+  call.work_indptr = int_array(Dtype::int32, {0, 2});
+  call.reduce_indptr = int_array(Dtype::int32, {0, 0, 0});
+  call.reduce_final_map = int_matrix(Dtype::int32, 2, 2, {0, 1, 1, 2});
+  EXPECT_THAT(findings(call, p), IsEmpty());
+  call.work_info_set->values[5] = 30;
+  call.work_info_set->values[6] = 2;
+  EXPECT_THAT(findings(call, p), ElementsAre("work_info.covers_every_key_once row 0 of request 0"));
+}
+
+TEST(WorkLists, SayWhichListCannotBeRead) {
+  MlaDecodeCall call = with_work_lists(lowered(verify()), 2);
+  EXPECT_EQ(work_lists_error(call), std::nullopt);
+  call.reduce_final_map = int_matrix(Dtype::int32, 2, 2, {0, 4, 4, 8});
+  EXPECT_THAT(*work_lists_error(call), HasSubstr("reduce_final_map has 2 rows for 3 tiles"));
+  call.work_info_set->recorded = false;
+  EXPECT_THAT(*work_lists_error(call), HasSubstr("work_info_set were not recorded"));
+  call.work_indptr.reset();
+  EXPECT_EQ(*work_lists_error(call), "work_indptr is absent");
+}
+
+// Hostile lists and lengths must end in findings.
+TEST(WorkLists, OfAnyValuesAreJudged) {
+  constexpr std::int64_t top = std::numeric_limits<std::int64_t>::max();
+  const Problem p = verify();
+  for (const std::int64_t value : {top, -top - 1, std::int64_t{-1}, std::int64_t{1} << 40}) {
+    for (std::size_t at = 0; at < 8; ++at) {
+      MlaDecodeCall call = with_work_lists(lowered(p), 4);
+      call.work_info_set->meta.dtype = Dtype::int64;
+      call.work_info_set->values[8 + at] = value;
+      if (at < 7) {
+        EXPECT_GT(findings(call, p).size(), 1U) << at << " " << value;
+      }
+    }
+    MlaDecodeCall call = with_work_lists(lowered(p), 4);
+    call.work_indptr->values[2] = value;
+    call.reduce_indptr->values[1] = value;
+    call.reduce_final_map->values[0] = value;
+    call.reduce_partial_map->values[1] = value;
+    call.kv_indptr.values[1] = value;
+    call.max_seqlen_q = value;
+    call.page_size = value;
+    EXPECT_FALSE(findings(call, p).empty());
+  }
+}
+
+}  // namespace
+}  // namespace attest
