@@ -4,8 +4,9 @@ from . import describe
 from .kernels import KERNELS, OPTIONAL, is_neutral
 
 
-def record_arguments(kernel_name, bound, describer):
-    """(args, notes). Reads integer arrays that are metadata, and nothing else, from the device."""
+def record_arguments(kernel_name, bound, describer, more_arrays=()):
+    """(args, notes). Reads integer arrays that are metadata, and nothing else, from the device.
+    more_arrays: that are metadata in this call."""
     kernel = KERNELS[kernel_name]
     args, notes = {}, []
     bound = _with_one_window(kernel_name, bound)
@@ -16,7 +17,9 @@ def record_arguments(kernel_name, bound, describer):
         if not known and is_neutral(kernel_name, name, value):
             continue
         if describe.is_tensor(value):
-            args[name] = describer.tensor(value, with_values=name in kernel.arrays)
+            args[name] = describer.tensor(
+                value, with_values=name in kernel.arrays or name in more_arrays
+            )
         else:
             args[name] = describe.scalar(value)
     for name in OPTIONAL.get(kernel_name, ()):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from .session import sglang_step
 from .truth_vllm import vllm_step
+from .work_plans import PLANNERS
 
 
 class Target(NamedTuple):
@@ -12,7 +13,8 @@ class Target(NamedTuple):
     functions: {global of the module: kernel}. attributes: {attribute of a new backend: kernel}.
     classes: its backends. forwards: their methods that call kernels. step_of: (site, backend,
     arguments by name) -> Step. arguments: of a forward method, after self.
-    multi_step: classes that hold one backend per draft step.
+    multi_step: classes that hold one backend per draft step. planners: globals that fill a kernel's
+    work lists.
     """
 
     functions: dict
@@ -22,9 +24,10 @@ class Target(NamedTuple):
     arguments: tuple
     step_of: object
     multi_step: tuple = ()
+    planners: tuple = ()
 
 
-def _sglang(functions, attributes, classes, multi_step):
+def _sglang(functions, attributes, classes, multi_step, planners=()):
     return Target(
         {name: name for name in functions},
         attributes,
@@ -35,6 +38,7 @@ def _sglang(functions, attributes, classes, multi_step):
             site, backend, named["layer"], named["forward_batch"]
         ),
         multi_step,
+        tuple(planners),
     )
 
 
@@ -55,6 +59,7 @@ TARGETS = {
         {"extend_attention_fwd": "extend_attention_fwd"},
         ("AiterAttnBackend",),
         ("AiterMultiStepDraftBackend",),
+        PLANNERS,
     ),
     "sglang.srt.layers.attention.intel_amx_backend": _sglang(
         (),

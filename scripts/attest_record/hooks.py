@@ -42,6 +42,9 @@ class Hooks:
         if target is not None:
             for name, kernel_name in target.functions.items():
                 self._replace(module, name, lambda kernel, n=kernel_name: self.kernel(n, kernel))
+            for name in target.planners:
+                plans = self.session.work_plans
+                self._replace(module, name, lambda planner, n=name: plans.wrap(n, planner))
             for name in target.classes:
                 if hasattr(module, name):
                     self._patch_backend(getattr(module, name), target)

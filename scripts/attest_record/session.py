@@ -16,6 +16,7 @@ from . import allow, checker, describe
 from .capture import record_arguments
 from .kernels import UnknownArguments, bind, parameter_names
 from .truth import NoTruth, sglang_truth
+from .work_plans import LISTS, WorkPlans, unfilled
 from .writer import Budget, Writer
 
 
@@ -104,6 +105,7 @@ class Session:
         self.local = threading.local()
         self.sampling, self._lock = 0, threading.Lock()  # forwards being sampled, in all threads
         self._names, self._told = {}, 0
+        self.work_plans = WorkPlans(self._tell)
         # Its own generator: the framework's random numbers must not depend on being watched.
         self._random = random.Random(0x5EED)
         self._started, self._spent = time.monotonic(), 0.0
@@ -180,8 +182,15 @@ class Session:
             self._names[kernel_name] = names = (kernel, parameter_names(kernel))
         bound = bind(kernel_name, args, kwargs, names[1])
         describer = describe.Describer()
-        arguments, notes = record_arguments(kernel_name, bound, describer)
+        plan = self.work_plans.of(bound)
+        lists = LISTS if plan else ()
+        arguments, notes = record_arguments(kernel_name, bound, describer, lists)
         record = {"id": "", "kernel": kernel_name, "path": "eager", "args": arguments}
+        reason = unfilled(arguments) if plan else None
+        if plan and not reason:
+            record["work_plan"] = plan
+        if reason:
+            notes.append(reason)
         site = step.site if step else "unknown"
         if step is None:
             notes.append("no truth: the kernel was called outside a forward method that is watched")
