@@ -10,6 +10,27 @@
 
 namespace attest {
 
+/// How often a backend ran, on any thread. Copies with the backend that it counts.
+class RunCount {
+ public:
+  RunCount() = default;
+  RunCount(const RunCount& other) : count_(other.count_.load()) {}
+  RunCount& operator=(const RunCount& other) {
+    count_ = other.count_.load();
+    return *this;
+  }
+  RunCount& operator=(int count) {
+    count_ = count;
+    return *this;
+  }
+  ~RunCount() = default;
+  void operator++() const { ++count_; }
+  operator int() const { return count_; }  // NOLINT(*-explicit-*): a number wherever one is read
+
+ private:
+  mutable std::atomic<int> count_{0};
+};
+
 /// For tests: the scalar unified backend with parts replaced.
 class StubBackend : public Backend {
  public:
@@ -20,7 +41,7 @@ class StubBackend : public Backend {
   Answer stub_supports;
   /// Changes what scalar computed, or throws instead.
   std::function<void(const TensorSource&, const RunOptions&, RunResult&)> after;
-  mutable std::atomic<int> runs{0};
+  RunCount runs;
 
   static const Backend& inner() { return *select_backends("scalar.unified").front(); }
 
