@@ -74,6 +74,11 @@ void break_legacy_offsets(BrokenCalls& calls) {
 void break_legacy_mask(BrokenCalls& calls) {
   calls.legacy("mask_indptr.starts_where_the_rows_are", "the starts are not passed", verify(),
                [](Legacy& c) { c.mask_indptr.reset(); });
+  Problem padded = sample_problem(Mode::target_verify, {{20, 2}, {0, 1}, {0, 1}});
+  padded.requests[0].tree_parent = {-1, -1};
+  padded.requests[1].live = padded.requests[2].live = false;
+  calls.legacy("mask_indptr.starts_where_the_rows_are", "a padded row takes the next one's row too",
+               padded, [](Legacy& c) { c.qo_indptr.values[2] = c.qo_indptr.values[3]; });
   calls.legacy("mask_indptr.follows_the_lengths", "the start-up draft count spaces the mask",
                verify(), [](Legacy& c) { c.mask_indptr->values = {0, 56, 70}; });
   calls.legacy("custom_mask.has_one_byte_an_entry", "the mask is int64", verify(),
