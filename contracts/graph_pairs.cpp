@@ -30,11 +30,23 @@ constexpr bool is_optional = false;
 template <class T>
 constexpr bool is_optional<std::optional<T>> = true;
 
+/// A record has work lists only where somebody was seen to fill them: one without says nothing.
+template <class Member>
+bool is_unseen_work_list(std::string_view key, const Member& a, const Member& b) {
+  if constexpr (std::is_same_v<Member, std::optional<IntArray>>) {
+    const bool list = key.starts_with("work_") || key.starts_with("reduce_");
+    return list && a.has_value() != b.has_value();
+  } else {
+    return false;
+  }
+}
+
 /// Calls f(key, member of a, member of b) for every argument; launches and plans are none.
 template <class CallType, class F>
 void for_each_argument(const CallType& a, const CallType& b, F f) {
   const auto one = [&](const auto& field) {
     using Member = std::decay_t<decltype(a.*(field.member))>;
+    if (is_unseen_work_list(field.key, a.*(field.member), b.*(field.member))) return;
     if constexpr (!std::is_same_v<Member, std::optional<Launch>> &&
                   !std::is_same_v<Member, std::optional<WorkPlan>>) {
       f(field.key, a.*(field.member), b.*(field.member));

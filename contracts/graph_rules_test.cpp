@@ -1,5 +1,6 @@
 #include "contracts/graph_rules.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -7,6 +8,7 @@
 
 #include "contracts/signatures.hpp"
 #include "contracts/signatures/sample_problems.hpp"
+#include "contracts/work_lists.hpp"
 
 namespace attest {
 namespace {
@@ -121,6 +123,31 @@ TEST(GraphRules, TellATensorThatIsAbsentOnce) {
   std::get<UnifiedCall>(pair.capture).sinks = contiguous(Dtype::bf16, {4});
   EXPECT_TRUE(pair.fired().contains(tensors));
   EXPECT_FALSE(pair.fired().contains(scalars)) << "a tensor is no launch argument by value";
+}
+
+// A record has work lists only where the recorder saw them planned.
+TEST(GraphRules, SayNothingOfWorkListsThatOneRecordLacks) {
+  Problem step = sample_mla_problem(Mode::decode, {{30, 1}, {9, 1}});
+  step.path = Path::capture;
+  const auto plain = std::get<MlaDecodeCall>(lower_mla_decode(step, make_slot_map(step)));
+  MlaDecodeCall capture = with_work_lists(plain, 2);
+  MlaDecodeCall replay = plain;
+  replay.persistent = true;
+  Problem replayed = step;
+  replayed.path = Path::replay;
+  const auto fired = [&] {
+    const Call later = replay, first = capture;  // a SiteCall only refers to them
+    const std::vector<SiteCall> calls = {{"the replay", later, replayed},
+                                         {"the capture", first, step}};
+    Rules rules;
+    const Report report = check_step(calls);
+    for (const Finding& finding : report.findings()) rules.insert(finding.rule);
+    return rules;
+  };
+  EXPECT_THAT(fired(), testing::IsEmpty());
+  replay = capture;
+  replay.work_indptr->meta.dtype = Dtype::int64;
+  EXPECT_TRUE(fired().contains(tensors));
 }
 
 TEST(GraphRules, RejectAReplayThatItsCapturesPartitionsDoNotCover) {

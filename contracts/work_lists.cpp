@@ -10,8 +10,7 @@ namespace attest {
 namespace {
 
 constexpr std::size_t words_per_work = 8;
-constexpr std::int64_t most_items = std::int64_t{1} << 22;  ///< hostile offsets repeat entries
-constexpr std::int64_t granularity = 16;                    ///< keys; AITER's kv_granularity
+constexpr std::int64_t granularity = 16;  ///< keys; AITER's kv_granularity
 
 struct ListOf {
   std::string_view name;
@@ -64,7 +63,8 @@ WorkItem work_at(const std::vector<std::int64_t>& info, std::size_t index) {
           .index = index};
 }
 
-/// Calls f(i, entry) for every entry of every range that `offsets` cuts [0, count) into.
+/// Calls f(i, entry) for every entry of every range that `offsets` cuts [0, count) into. Offsets
+/// that go back repeat entries: at most once more each, however hostile they are.
 template <class F>
 void for_each_range(const std::vector<std::int64_t>& offsets, std::int64_t count, F f) {
   std::int64_t done = 0;
@@ -72,7 +72,7 @@ void for_each_range(const std::vector<std::int64_t>& offsets, std::int64_t count
     const std::int64_t first = std::clamp<std::int64_t>(offsets[i], 0, count);
     const std::int64_t last = std::clamp<std::int64_t>(offsets[i + 1], first, count);
     for (std::int64_t entry = first; entry < last; ++entry) {
-      if (++done > most_items) return;
+      if (++done > 2 * count) return;
       f(i, static_cast<std::size_t>(entry));
     }
   }
@@ -121,22 +121,35 @@ std::optional<std::string> work_lists_error(const MlaDecodeCall& call) {
   for (const ListOf& list : lists) {
     if (auto error = list_error(call, list)) return error;
   }
-  const std::int64_t tiles = call.reduce_indptr->size(0) - 1;
-  if (call.reduce_final_map->size(0) >= tiles) return std::nullopt;
-  return "reduce_final_map has " + std::to_string(call.reduce_final_map->size(0)) + " rows for " +
+  const std::optional<WorkArrays> arrays = work_arrays(call);
+  if (!arrays) return "a list is absent";
+  const std::int64_t tiles = arrays->reduce_indptr.size(0) - 1;
+  if (arrays->reduce_final_map.size(0) >= tiles) return std::nullopt;
+  return "reduce_final_map has " + std::to_string(arrays->reduce_final_map.size(0)) + " rows for " +
          std::to_string(tiles) + " tiles of reduce_indptr";
+}
+
+std::optional<WorkArrays> work_arrays(const MlaDecodeCall& call) {
+  if (!call.work_indptr || !call.work_info_set || !call.reduce_indptr || !call.reduce_final_map ||
+      !call.reduce_partial_map) {
+    return std::nullopt;
+  }
+  return WorkArrays{*call.work_indptr, *call.work_info_set, *call.reduce_indptr,
+                    *call.reduce_final_map, *call.reduce_partial_map};
 }
 
 WorkLists work_lists(const MlaDecodeCall& call) {
   WorkLists out;
-  const std::vector<std::int64_t>& info = call.work_info_set->values;
+  const std::optional<WorkArrays> arrays = work_arrays(call);
+  if (!arrays || work_lists_error(call)) return out;
+  const std::vector<std::int64_t>& info = arrays->work_info_set.values;
   for_each_range(
-      call.work_indptr->values, call.work_info_set->size(0),
+      arrays->work_indptr.values, arrays->work_info_set.size(0),
       [&](std::size_t, std::size_t entry) { out.works.push_back(work_at(info, entry)); });
-  const std::vector<std::int64_t>& rows = call.reduce_final_map->values;
-  const std::vector<std::int64_t>& partials = call.reduce_partial_map->values;
+  const std::vector<std::int64_t>& rows = arrays->reduce_final_map.values;
+  const std::vector<std::int64_t>& partials = arrays->reduce_partial_map.values;
   for_each_range(
-      call.reduce_indptr->values, call.reduce_partial_map->size(0),
+      arrays->reduce_indptr.values, arrays->reduce_partial_map.size(0),
       [&](std::size_t tile, std::size_t entry) {
         if (out.merges.empty() || out.merges.back().index != tile) {
           out.merges.push_back({bounded(rows[2 * tile]), bounded(rows[2 * tile + 1]), {}, tile});

@@ -43,7 +43,17 @@ bool gives_work_lists(const MlaDecodeCall& call);
 /// when they can. \pre all sizes are sane (tensor.sizes_are_sane)
 std::optional<std::string> work_lists_error(const MlaDecodeCall& call);
 
-/// The lists of a call. \pre persistent, and no work_lists_error
+/// The five lists of a call that has them all.
+struct WorkArrays {
+  const IntArray& work_indptr;
+  const IntArray& work_info_set;
+  const IntArray& reduce_indptr;
+  const IntArray& reduce_final_map;
+  const IntArray& reduce_partial_map;
+};
+std::optional<WorkArrays> work_arrays(const MlaDecodeCall& call);
+
+/// What the lists say; nothing where work_lists_error has something to say.
 WorkLists work_lists(const MlaDecodeCall& call);
 
 /// The call with lists for `parts` compute units, of one row tile a request: what

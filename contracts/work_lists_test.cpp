@@ -32,6 +32,15 @@ std::vector<std::string> findings(const MlaDecodeCall& call, const Problem& p) {
   return found;
 }
 
+/// Those of the rules about work lists.
+std::vector<std::string> list_findings(const MlaDecodeCall& call, const Problem& p) {
+  std::vector<std::string> found = findings(call, p);
+  std::erase_if(found, [](const std::string& f) {
+    return !f.starts_with("work_") && !f.starts_with("reduce.");
+  });
+  return found;
+}
+
 TEST(WorkLists, AreAcceptedForEveryNumberOfParts) {
   const Problem p = verify();
   for (const std::int64_t parts : {1, 2, 3, 7, 64}) {
@@ -120,6 +129,61 @@ TEST(WorkLists, MayLeaveOutWhatTheCausalOrderHides) {
   call.work_info_set->values[5] = 30;
   call.work_info_set->values[6] = 2;
   EXPECT_THAT(findings(call, p), ElementsAre("work_info.covers_every_key_once row 0 of request 0"));
+}
+
+// What the planner makes of a padded row without keys: works that end before they begin.
+TEST(WorkLists, MayHoldWorksThatDoNothing) {
+  Problem p = sample_mla_problem(Mode::target_verify, {{30, 2}, {0, 2}});
+  p.requests[1].live = false;
+  MlaDecodeCall call = with_work_lists(lowered(p), 1);
+  call.kv_indptr.values[2] = call.kv_indptr.values[1];
+  call.kv_indices.values.resize(32);
+  call.kv_indices.meta = contiguous(Dtype::int32, {32});
+  call.work_info_set = int_matrix(Dtype::int32, 3, 8, {0,  -1, 0, 2, 0, 32, 0, 0, 1,  -1, 2, 3,
+                                                       32, 31, 1, 0, 1, -1, 3, 4, 32, 32, 0, 0});
+  call.work_indptr = int_array(Dtype::int32, {0, 3});
+  EXPECT_THAT(list_findings(call, p), IsEmpty());
+}
+
+TEST(WorkLists, OfPaddedRowsAreNotJudgedByWhatTheyCompute) {
+  Problem p = sample_mla_problem(Mode::target_verify, {{30, 2}, {9, 2}});
+  p.requests[1].live = false;
+  MlaDecodeCall call = with_work_lists(lowered(p), 1);
+  call.work_info_set->values[8 + 5] -= 3;
+  EXPECT_THAT(list_findings(call, p), IsEmpty());
+  p.requests[1].live = true;
+  EXPECT_EQ(list_findings(call, p).size(), 2U);
+}
+
+TEST(WorkLists, MayLieInMemoryForLongerDrafts) {
+  const Problem p = verify();
+  MlaDecodeCall call = with_work_lists(lowered(p), 3);
+  call.sized_for->max_seqlen_qo = 9;
+  EXPECT_THAT(findings(call, p), IsEmpty());
+  call.sized_for->max_seqlen_qo = 3;
+  EXPECT_THAT(findings(call, p), ElementsAre("work_plan.is_the_launchs sized_for.max_seqlen_qo"));
+}
+
+TEST(WorkLists, HaveMemoryAsEveryArrayHas) {
+  const Problem p = verify();
+  MlaDecodeCall call = with_work_lists(lowered(p), 3);
+  call.work_indptr->meta.strides = {3};
+  call.work_indptr->meta.storage_bytes *= 3;
+  call.reduce_indptr->meta.storage_bytes = 4;
+  call.work_info_set->meta.storage = call.o.storage = "one";
+  EXPECT_THAT(findings(call, p),
+              testing::UnorderedElementsAre("dtypes.index_arrays_are_dense work_indptr.stride(-1)",
+                                            "tensor.lies_inside_its_storage reduce_indptr",
+                                            testing::StartsWith("out.overlaps_no_input")));
+}
+
+TEST(WorkLists, ThatRepeatAreReadTwiceAtMost) {
+  MlaDecodeCall call = with_work_lists(lowered(verify()), 4);
+  std::vector<std::int64_t> back_and_forth;
+  for (int i = 0; i < 10'000; ++i) back_and_forth.insert(back_and_forth.end(), {0, 5});
+  call.work_indptr = int_array(Dtype::int32, back_and_forth);
+  EXPECT_EQ(work_lists(call).works.size(), 10U);
+  EXPECT_FALSE(findings(call, verify()).empty());
 }
 
 TEST(WorkLists, SayWhichListCannotBeRead) {

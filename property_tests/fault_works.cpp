@@ -1,4 +1,6 @@
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "contracts/work_lists.hpp"
 #include "property_tests/fault_edits.hpp"
@@ -28,13 +30,26 @@ bool launch_with_lists_of(MlaDecodeCall other, MlaDecodeCall& call) {
   return !(call == right);
 }
 
-/// The first tile that is merged from parts, or nothing.
-std::optional<std::size_t> first_split_tile(const MlaDecodeCall& call) {
-  const std::vector<std::int64_t>& ends = call.reduce_indptr->values;
+/// The lists that say what is merged, and the first tile that has parts.
+struct Merging {
+  std::vector<std::int64_t> ends, parts;
+  std::size_t tile = 0;
+};
+std::optional<Merging> merging_of(const MlaDecodeCall& call) {
+  const std::optional<WorkArrays> arrays = work_arrays(call);
+  if (!arrays) return std::nullopt;
+  Merging merging{arrays->reduce_indptr.values, arrays->reduce_partial_map.values};
+  const std::vector<std::int64_t>& ends = merging.ends;
   for (std::size_t t = 0; t + 1 < ends.size(); ++t) {
-    if (ends[t + 1] > ends[t]) return t;
+    merging.tile = t;
+    if (ends[t + 1] > ends[t]) return merging;
   }
   return std::nullopt;
+}
+
+void set(MlaDecodeCall& call, Merging merging) {
+  call.reduce_indptr = int_array(Dtype::int32, std::move(merging.ends));
+  call.reduce_partial_map = int_array(Dtype::int32, std::move(merging.parts));
 }
 
 }  // namespace
@@ -71,30 +86,29 @@ bool mla_works_of_the_step_before(const Problem& problem, const SlotMap&, Call& 
 bool mla_works_last_part_not_merged(const Problem&, const SlotMap&, Call& call) {
   auto* const mla = mla_of(call);
   if (mla == nullptr) return false;
-  *mla = with_work_lists(*mla, units);
-  const auto tile = first_split_tile(*mla);
-  if (!tile) return false;
+  MlaDecodeCall launch = with_work_lists(*mla, units);
+  std::optional<Merging> merging = merging_of(launch);
+  if (!merging) return false;
   // The parts after it move up by one place.
-  std::vector<std::int64_t>& ends = mla->reduce_indptr->values;
-  std::vector<std::int64_t>& parts = mla->reduce_partial_map->values;
-  parts.erase(parts.begin() + ends[*tile + 1] - 1);
-  parts.push_back(0);
-  for (std::size_t t = *tile + 1; t < ends.size(); ++t) --ends[t];
+  merging->parts.erase(merging->parts.begin() + merging->ends[merging->tile + 1] - 1);
+  merging->parts.push_back(0);
+  for (std::size_t t = merging->tile + 1; t < merging->ends.size(); ++t) --merging->ends[t];
+  set(launch, *std::move(merging));
+  *mla = std::move(launch);
   return true;
 }
 
 bool mla_works_merge_an_unwritten_part(const Problem&, const SlotMap&, Call& call) {
   auto* const mla = mla_of(call);
   if (mla == nullptr) return false;
-  *mla = with_work_lists(*mla, units);
-  const auto tile = first_split_tile(*mla);
-  if (!tile) return false;
-  std::vector<std::int64_t>& ends = mla->reduce_indptr->values;
-  std::vector<std::int64_t>& parts = mla->reduce_partial_map->values;
-  const auto written = static_cast<std::int64_t>(parts.size()) * mla->max_seqlen_q;
-  parts.insert(parts.begin() + ends[*tile + 1], written);
-  mla->reduce_partial_map = int_array(Dtype::int32, std::move(parts));
-  for (std::size_t t = *tile + 1; t < ends.size(); ++t) ++ends[t];
+  MlaDecodeCall launch = with_work_lists(*mla, units);
+  std::optional<Merging> merging = merging_of(launch);
+  if (!merging) return false;
+  const auto written = static_cast<std::int64_t>(merging->parts.size()) * mla->max_seqlen_q;
+  merging->parts.insert(merging->parts.begin() + merging->ends[merging->tile + 1], written);
+  for (std::size_t t = merging->tile + 1; t < merging->ends.size(); ++t) ++merging->ends[t];
+  set(launch, *std::move(merging));
+  *mla = std::move(launch);
   return true;
 }
 

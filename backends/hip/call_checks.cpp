@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/hip/kernels/paged_launch.hpp"
+#include "contracts/work_lists.hpp"
 
 namespace attest::hip {
 namespace {
@@ -120,6 +121,9 @@ Answer compiled_for(const MlaDecodeCall& call) {
                       " of them V: the kernel is built for up to " + number(largest_latent_dim));
   }
   if (call.q.dtype == Dtype::f32) return Answer::no("f32 queries over a latent pool");
+  if (call.persistent && gives_work_lists(call)) {
+    return Answer::no("the kernel takes no work lists: what they say would not be run");
+  }
   return fits(call.q, call.o, call.kv_buffer.dtype);
 }
 

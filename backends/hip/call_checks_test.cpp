@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/hip/hip_cases.hpp"
+#include "contracts/work_lists.hpp"
 
 namespace attest::hip {
 namespace {
@@ -106,6 +107,20 @@ TEST(HipChecks, TypesTheKernelIsNotBuiltForAreNotClaimed) {
   UnifiedCall two = call;
   two.v.dtype = Dtype::fp8_e4m3fn;
   EXPECT_THAT(backend.supports(two).reason, HasSubstr("different types"));
+}
+
+TEST(HipChecks, WorkListsAreNotClaimedAndEmptyOffsetsGiveNoRows) {
+  const ScalarCase c = hip_case(Signature::mla_decode, "Verify");
+  const TensorSource source(c.problem, c.recipe, 5);
+  auto call = std::get<MlaDecodeCall>(call_of(c, source));
+  const Backend& backend = host_backend(Signature::mla_decode);
+  EXPECT_TRUE(backend.supports(call));
+  EXPECT_THAT(backend.supports(with_work_lists(call, 3)).reason, HasSubstr("no work lists"));
+  call.qo_indptr = int_array(Dtype::int32, {});
+  const RunResult result = backend.run(call, source, {});
+  if (!result.raised) {
+    EXPECT_EQ(result.out.untouched.front(), 1);
+  }
 }
 
 }  // namespace

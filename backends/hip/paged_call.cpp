@@ -142,7 +142,8 @@ PagedCall::PagedCall(const MlaDecodeCall& call, const TensorSource& source,
   const std::int64_t batch = call.kv_indptr.numel() - 1;
   args_.batch = static_cast<std::int32_t>(batch);
   args_.rows_each = static_cast<std::int32_t>(call.max_seqlen_q);
-  args_.total_rows = std::min(args_.total_rows, call.qo_indptr.values.back());
+  const std::vector<std::int64_t>& offsets = call.qo_indptr.values;
+  args_.total_rows = std::min(args_.total_rows, offsets.empty() ? 0 : offsets.back());
   args_.page_starts = narrow(Kind::page_starts, call.kv_indptr);
   args_.last_page_lens = narrow(Kind::last_page_lens, call.kv_last_page_lens);
   args_.table = indices(Kind::table, call.kv_indices);

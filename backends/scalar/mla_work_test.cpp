@@ -74,6 +74,12 @@ TEST(MlaWork, LeavesRowsAloneThatNoWorkHas) {
   EXPECT_EQ(r.out.untouched[r.out.index(second, 0) / 512], 1);
 }
 
+TEST(MlaWork, HasNoRowsWithoutQueryOffsets) {
+  const RunResult r =
+      run_by_lists(2, [](MlaDecodeCall& c) { c.qo_indptr = int_array(Dtype::int32, {}); });
+  EXPECT_EQ(r.out.untouched[0], 1);
+}
+
 TEST(MlaWork, IsRefusedWhereItsListsCannotBeRead) {
   const ScalarCase& c = verify();
   const TensorSource source(c.problem, c.recipe, 5);

@@ -6,8 +6,8 @@ namespace {
 
 // mla_verify(): request 0 has keys [0, 20) in two works, [0, 16) and [16, 20), request 1 has keys
 // [20, 27) in one.
-std::int64_t& word(MlaDecodeCall& call, std::size_t work, std::size_t index) {
-  return call.work_info_set->values[work * 8 + index];
+std::int64_t& word(IntArray& info, std::size_t work, std::size_t index) {
+  return info.values[work * 8 + index];
 }
 
 void break_lists(BrokenCalls& calls) {
@@ -26,31 +26,33 @@ void break_lists(BrokenCalls& calls) {
 }
 
 void break_works(BrokenCalls& calls) {
-  calls.persistent("work_info.lies_in_its_request", "request 1's work has request 0's rows",
-                   mla_verify(), [](MlaDecodeCall& c) { word(c, 2, 2) = 0, word(c, 2, 3) = 2; });
+  calls.persistent(
+      "work_info.lies_in_its_request", "request 1's work has request 0's rows", mla_verify(),
+      [](MlaDecodeCall& c) { word(*c.work_info_set, 2, 2) = 0, word(*c.work_info_set, 2, 3) = 2; });
   calls.persistent("work_info.lies_in_its_request", "request 0's work reads request 1's keys",
-                   mla_verify(), [](MlaDecodeCall& c) { word(c, 1, 5) = 22; });
+                   mla_verify(), [](MlaDecodeCall& c) { word(*c.work_info_set, 1, 5) = 22; });
   calls.persistent("work_info.covers_every_key_once", "verify planned for one row a request",
-                   mla_verify(), [](MlaDecodeCall& c) { word(c, 2, 3) = 3; });
+                   mla_verify(), [](MlaDecodeCall& c) { word(*c.work_info_set, 2, 3) = 3; });
   calls.persistent("work_info.covers_every_key_once", "lists of a shorter batch", mla_verify(),
-                   [](MlaDecodeCall& c) { word(c, 2, 5) = 25; });
+                   [](MlaDecodeCall& c) { word(*c.work_info_set, 2, 5) = 25; });
   calls.persistent("work_info.covers_every_key_once", "one key in two works", mla_verify(),
-                   [](MlaDecodeCall& c) { word(c, 1, 4) = 15; });
+                   [](MlaDecodeCall& c) { word(*c.work_info_set, 1, 4) = 15; });
   calls.persistent("work_info.keys_after_reach_the_end", "a work counts one key behind it too few",
-                   mla_verify(), [](MlaDecodeCall& c) { word(c, 0, 6) = 3; });
+                   mla_verify(), [](MlaDecodeCall& c) { word(*c.work_info_set, 0, 6) = 3; });
 }
 
 void break_merges(BrokenCalls& calls) {
   calls.persistent("work_info.partials_are_apart", "two works write one partial result",
-                   mla_verify(), [](MlaDecodeCall& c) { word(c, 1, 1) = 1; });
+                   mla_verify(), [](MlaDecodeCall& c) { word(*c.work_info_set, 1, 1) = 1; });
   calls.persistent("work_info.partials_are_apart", "a partial result past the buffer", mla_verify(),
-                   [](MlaDecodeCall& c) { word(c, 1, 1) = 4; });
+                   [](MlaDecodeCall& c) { word(*c.work_info_set, 1, 1) = 4; });
   calls.persistent("reduce.merges_every_partial_once", "one partial result merged twice",
                    mla_verify(), [](MlaDecodeCall& c) { c.reduce_partial_map->values[1] = 0; });
   calls.persistent("reduce.merges_every_partial_once", "nothing is merged", mla_verify(),
                    [](MlaDecodeCall& c) { c.reduce_indptr->values = {0, 0, 0}; });
-  calls.persistent("reduce.merges_every_partial_once", "two works write the rows themselves",
-                   mla_verify(), [](MlaDecodeCall& c) { word(c, 0, 1) = word(c, 1, 1) = -1; });
+  calls.persistent(
+      "reduce.merges_every_partial_once", "two works write the rows themselves", mla_verify(),
+      [](MlaDecodeCall& c) { word(*c.work_info_set, 0, 1) = word(*c.work_info_set, 1, 1) = -1; });
   calls.persistent("work_plan.is_the_launchs", "planned for one row", mla_verify(),
                    [](MlaDecodeCall& c) { c.planned_for->max_seqlen_qo = 1; });
   calls.persistent("work_plan.is_the_launchs", "the types are not passed", mla_verify(),

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "contracts/rules/finding_text.hpp"
+#include "contracts/rules/work_tiles.hpp"
 
 namespace attest {
 namespace {
@@ -124,6 +125,9 @@ void index_arrays_are_dense(const MlaDecodeCall& call, const Truth&, Report& rep
   expect_dense("kv_indptr", call.kv_indptr, report);
   expect_dense("kv_indices", call.kv_indices, report);
   expect_dense("kv_last_page_lens", call.kv_last_page_lens, report);
+  for (const auto& [name, list] : named_work_lists(call)) {
+    if (list) expect_dense(name, *list, report);
+  }
 }
 
 void index_arrays_are_dense(const BatchPrefillCall& call, const Truth&, Report& report) {

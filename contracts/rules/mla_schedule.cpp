@@ -15,7 +15,8 @@ void splits_are_positive(const MlaDecodeCall& call, const Truth&, Report& report
 void work_lists_are_not_judged(const MlaDecodeCall& call, const Truth&, Report& report) {
   if (!call.persistent || gives_work_lists(call)) return;
   report.add("persistent", "true",
-             "false, or the work lists with it: what splits the keys is not judged without them");
+             "false, or the work lists and what they were planned for (a record's work_plan): what "
+             "splits the keys is not judged without them");
 }
 
 constexpr Rule rules[] = {

@@ -31,7 +31,7 @@ std::string list_text(const std::vector<std::int64_t>& values) {
 /// What a row tile's merge must hold.
 struct Expected {
   std::vector<std::int64_t> partials;
-  bool merged = false;
+  bool merged = false, padding = false;
 };
 
 }  // namespace
@@ -60,9 +60,9 @@ WorkTiles::WorkTiles(const MlaDecodeCall& call) : call_(call), lists_(work_lists
   const bool foldable = heads > folded_heads && heads <= most_folded && heads % folded_heads == 0;
   if (foldable && behind > batch_ * length_) fold_ = heads / folded_heads;
   rows_per_request_ = length_ * fold_;
+  const std::optional<WorkArrays> arrays = work_arrays(call);
+  partial_rows_ = arrays ? arrays->reduce_partial_map.size(0) * length_ : 0;
 }
-
-std::int64_t WorkTiles::partial_rows() const { return call_.reduce_partial_map->size(0) * length_; }
 
 std::int64_t WorkTiles::first_key(std::int64_t request) const {
   return std::clamp(call_.kv_indptr.values[static_cast<std::size_t>(request)], -most_rows,
@@ -71,12 +71,19 @@ std::int64_t WorkTiles::first_key(std::int64_t request) const {
 
 std::int64_t WorkTiles::last_key(std::int64_t request) const { return first_key(request + 1); }
 
+bool WorkTiles::is_padding(const WorkItem& work, const Problem& problem) const {
+  const std::int64_t request = request_of(work.first_row);
+  const auto index = static_cast<std::size_t>(std::max<std::int64_t>(request, 0));
+  return index >= problem.requests.size() || !counts(problem.requests[index], problem);
+}
+
 std::optional<GotExpected> WorkTiles::misplaced(const WorkItem& work) const {
+  if (is_empty(work)) return std::nullopt;
   const std::int64_t rows = batch_ * rows_per_request_;
   const std::string got = "request " + std::to_string(work.request) + ", rows " +
                           range_text(work.first_row, work.last_row) + ", keys " +
                           range_text(work.first_key, work.last_key);
-  if (work.first_row < 0 || work.first_row >= work.last_row || work.last_row > rows) {
+  if (work.first_row < 0 || work.last_row > rows) {
     return GotExpected{got, "rows of the launch's " + range_text(0, rows)};
   }
   const std::int64_t request = request_of(work.first_row);
@@ -88,8 +95,7 @@ std::optional<GotExpected> WorkTiles::misplaced(const WorkItem& work) const {
     return GotExpected{got, "rows of one request: those of request " + std::to_string(request) +
                                 " are " + range_text(first_row, first_row + rows_per_request_)};
   }
-  if (work.first_key < first_key(request) || work.first_key > work.last_key ||
-      work.last_key > last_key(request)) {
+  if (work.first_key < first_key(request) || work.last_key > last_key(request)) {
     return GotExpected{
         got, "keys among the request's " + range_text(first_key(request), last_key(request))};
   }
@@ -144,7 +150,8 @@ std::optional<RowCover> WorkTiles::wrong_cover(std::int64_t row,
 std::vector<RowCover> WorkTiles::wrong_covers(const Problem& problem) const {
   std::map<Rows, std::vector<const WorkItem*>> tiles;
   for (const WorkItem& work : lists_.works) {
-    if (!misplaced(work)) tiles[{work.first_row, work.last_row}].push_back(&work);
+    const bool counted = !is_empty(work) && !misplaced(work);
+    if (counted) tiles[{work.first_row, work.last_row}].push_back(&work);
   }
   std::vector<RowCover> wrong;
   const auto requests = std::min(batch_, static_cast<std::int64_t>(problem.requests.size()));
@@ -166,12 +173,18 @@ std::vector<RowCover> WorkTiles::wrong_covers(const Problem& problem) const {
   return wrong;
 }
 
-std::vector<MergeError> WorkTiles::wrong_merges() const {
+std::vector<MergeError> WorkTiles::wrong_merges(const Problem& problem) const {
   std::vector<MergeError> wrong;
   std::map<Rows, std::vector<const WorkItem*>> tiles;
-  for (const WorkItem& work : lists_.works) tiles[{work.first_row, work.last_row}].push_back(&work);
+  for (const WorkItem& work : lists_.works) {
+    if (work.first_row < work.last_row) tiles[{work.first_row, work.last_row}].push_back(&work);
+  }
   std::map<Rows, Expected> expected;
   for (const auto& [rows, works] : tiles) {
+    if (is_padding(*works.front(), problem)) {
+      expected[rows].padding = true;
+      continue;
+    }
     for (const WorkItem* work : works) {
       if (work->partial >= 0) {
         expected[rows].partials.push_back(work->partial);
@@ -190,6 +203,7 @@ std::vector<MergeError> WorkTiles::wrong_merges() const {
                        "the rows of works with partial results"});
       continue;
     }
+    if (tile->second.padding) continue;
     std::vector<std::int64_t> got = merge.partials;
     std::ranges::sort(got);
     std::ranges::sort(tile->second.partials);
@@ -202,7 +216,7 @@ std::vector<MergeError> WorkTiles::wrong_merges() const {
     tile->second.merged = true;
   }
   for (const auto& [rows, tile] : expected) {
-    if (tile.merged) continue;
+    if (tile.merged || tile.padding) continue;
     wrong.push_back({"reduce_final_map",
                      "no entry for the rows " + range_text(rows.first, rows.second),
                      "one: their partial results are " + list_text(tile.partials)});

@@ -40,7 +40,13 @@ class WorkTiles {
 
   const WorkLists& lists() const { return lists_; }
   /// Rows of the buffer of partial results.
-  std::int64_t partial_rows() const;
+  std::int64_t partial_rows() const { return partial_rows_; }
+  /// Whether a work does nothing: the planner makes such of a request without keys.
+  static bool is_empty(const WorkItem& work) {
+    return work.first_row >= work.last_row || work.first_key >= work.last_key;
+  }
+  /// Whether nobody reads what a work computes. \pre !misplaced(work)
+  bool is_padding(const WorkItem& work, const Problem& problem) const;
   /// Why a work's rows or keys are not its request's.
   std::optional<GotExpected> misplaced(const WorkItem& work) const;
   /// Tokens of the request behind the work's last key. \pre !misplaced(work)
@@ -48,7 +54,8 @@ class WorkTiles {
   /// Rows with a key in no work or in two, the first of each tile. Requests that are not live count
   /// for nothing.
   std::vector<RowCover> wrong_covers(const Problem& problem) const;
-  std::vector<MergeError> wrong_merges() const;
+  /// Tiles of padding count for nothing.
+  std::vector<MergeError> wrong_merges(const Problem& problem) const;
 
  private:
   std::int64_t request_of(std::int64_t row) const { return row / rows_per_request_; }
@@ -60,7 +67,8 @@ class WorkTiles {
 
   const MlaDecodeCall& call_;
   WorkLists lists_;
-  std::int64_t batch_ = 0, length_ = 1, page_ = 1, fold_ = 1, rows_per_request_ = 1;
+  std::int64_t batch_ = 0, length_ = 1, page_ = 1, fold_ = 1, rows_per_request_ = 1,
+               partial_rows_ = 0;
 };
 
 }  // namespace attest
