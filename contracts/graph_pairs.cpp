@@ -13,6 +13,7 @@
 #include "contracts/rules/row_judgement.hpp"
 #include "contracts/step_rules.hpp"
 #include "contracts/storage_label.hpp"
+#include "contracts/work_lists.hpp"
 
 namespace attest {
 namespace {
@@ -34,8 +35,7 @@ constexpr bool is_optional<std::optional<T>> = true;
 template <class Member>
 bool is_unseen_work_list(std::string_view key, const Member& a, const Member& b) {
   if constexpr (std::is_same_v<Member, std::optional<IntArray>>) {
-    const bool list = key.starts_with("work_") || key.starts_with("reduce_");
-    return list && a.has_value() != b.has_value();
+    return is_work_list(key) && a.has_value() != b.has_value();
   } else {
     return false;
   }

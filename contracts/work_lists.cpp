@@ -12,31 +12,25 @@ namespace {
 constexpr std::size_t words_per_work = 8;
 constexpr std::int64_t granularity = 16;  ///< keys; AITER's kv_granularity
 
-struct ListOf {
-  std::string_view name;
-  std::optional<IntArray> MlaDecodeCall::* member;
+struct ListShape {
   std::size_t rank;
   std::int64_t columns;  ///< of rank 2
 };
-constexpr std::array lists = {
-    ListOf{"work_indptr", &MlaDecodeCall::work_indptr, 1, 0},
-    ListOf{"work_info_set", &MlaDecodeCall::work_info_set, 2, 8},
-    ListOf{"reduce_indptr", &MlaDecodeCall::reduce_indptr, 1, 0},
-    ListOf{"reduce_final_map", &MlaDecodeCall::reduce_final_map, 2, 2},
-    ListOf{"reduce_partial_map", &MlaDecodeCall::reduce_partial_map, 1, 0}};
+/// In the order of the names.
+constexpr std::array<ListShape, work_list_names.size()> shapes = {
+    {{1, 0}, {2, 8}, {1, 0}, {2, 2}, {1, 0}}};
 
-std::optional<std::string> list_error(const MlaDecodeCall& call, const ListOf& list) {
-  const std::string name(list.name);
-  const std::optional<IntArray>& array = call.*list.member;
+std::optional<std::string> list_error(const std::string& name, const std::optional<IntArray>& array,
+                                      const ListShape& shape) {
   if (!array) return name + " is absent";
   if (!array->recorded) return "the values of " + name + " were not recorded";
   const std::size_t rank = array->meta.shape.size();
-  if (rank != list.rank) {
-    return name + " has " + std::to_string(rank) + " dimensions, not " + std::to_string(list.rank);
+  if (rank != shape.rank) {
+    return name + " has " + std::to_string(rank) + " dimensions, not " + std::to_string(shape.rank);
   }
-  if (rank == 2 && array->size(1) != list.columns) {
+  if (rank == 2 && array->size(1) != shape.columns) {
     return name + " has " + std::to_string(array->size(1)) + " columns, not " +
-           std::to_string(list.columns);
+           std::to_string(shape.columns);
   }
   if (static_cast<std::int64_t>(array->values.size()) != array->numel()) {
     return name + " has " + std::to_string(array->values.size()) + " values for " +
@@ -112,14 +106,26 @@ struct Building {
 
 }  // namespace
 
+std::array<std::pair<std::string_view, const std::optional<IntArray>&>, work_list_names.size()>
+named_work_lists(const MlaDecodeCall& call) {
+  const auto& names = work_list_names;
+  return {{{names[0], call.work_indptr},
+           {names[1], call.work_info_set},
+           {names[2], call.reduce_indptr},
+           {names[3], call.reduce_final_map},
+           {names[4], call.reduce_partial_map}}};
+}
+
 bool gives_work_lists(const MlaDecodeCall& call) {
-  return std::ranges::any_of(lists,
-                             [&](const ListOf& list) { return (call.*list.member).has_value(); });
+  return std::ranges::any_of(named_work_lists(call),
+                             [](const auto& named) { return named.second.has_value(); });
 }
 
 std::optional<std::string> work_lists_error(const MlaDecodeCall& call) {
-  for (const ListOf& list : lists) {
-    if (auto error = list_error(call, list)) return error;
+  const auto lists = named_work_lists(call);
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    const auto& [name, array] = lists[i];
+    if (auto error = list_error(std::string(name), array, shapes[i])) return error;
   }
   const std::optional<WorkArrays> arrays = work_arrays(call);
   if (!arrays) return "a list is absent";

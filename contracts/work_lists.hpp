@@ -1,12 +1,27 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "contracts/call.hpp"
 
 namespace attest {
+
+/// The lists that a persistent launch runs by, under the kernel's own names.
+inline constexpr std::array<std::string_view, 5> work_list_names = {
+    "work_indptr", "work_info_set", "reduce_indptr", "reduce_final_map", "reduce_partial_map"};
+constexpr bool is_work_list(std::string_view field) {
+  return std::ranges::find(work_list_names, field) != work_list_names.end();
+}
+/// Each with its name, in the order of the names.
+std::array<std::pair<std::string_view, const std::optional<IntArray>&>, work_list_names.size()>
+named_work_lists(const MlaDecodeCall& call);
 
 /// One entry of work_info_set: some query rows of a request against some of its keys. Source:
 /// ROCm/aiter csrc/kernels/mla/metadata/v1_comm.cuh, aiter/ops/attention.py get_mla_metadata_v1.

@@ -164,8 +164,7 @@ bool change(std::optional<T>& value, std::string_view what, std::uint64_t seed) 
 
 /// Whether the field is one of the work lists, or what they were made for.
 bool of_work_lists(const FieldMutant& mutant) {
-  return mutant.field.starts_with("work_") || mutant.field.starts_with("reduce_") ||
-         mutant.field == "sized_for" || mutant.field == "planned_for";
+  return is_work_list(mutant.field) || mutant.field == "sized_for" || mutant.field == "planned_for";
 }
 
 /// The call to mutate: launched by work lists where those are mutated.

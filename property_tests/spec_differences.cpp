@@ -12,6 +12,7 @@
 #include "contracts/rules.hpp"
 #include "contracts/signatures.hpp"
 #include "contracts/verdict.hpp"
+#include "contracts/work_lists.hpp"
 #include "fixtures/captured_check.hpp"
 
 namespace attest {
@@ -200,8 +201,7 @@ void compare_slots(const CallType& expected, const CallType& got, const Problem&
 
 /// The planner places its cuts by the device: rules judge them, no other list is the right one.
 bool is_planned(const MlaDecodeCall& call, std::string_view key) {
-  const bool list = key.starts_with("work_") || key.starts_with("reduce_");
-  return list || (key == "persistent" && call.work_info_set);
+  return is_work_list(key) || (key == "persistent" && call.work_info_set);
 }
 template <class CallType>
 bool is_planned(const CallType&, std::string_view) {

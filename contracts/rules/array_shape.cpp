@@ -4,6 +4,7 @@
 #include <string>
 
 #include "contracts/rules/finding_text.hpp"
+#include "contracts/work_lists.hpp"
 
 namespace attest {
 namespace {
@@ -49,9 +50,7 @@ template <class F, class G>
 void visit(const MlaDecodeCall& c, F f, G g) {
   f("qo_indptr", &c.qo_indptr), f("kv_indptr", &c.kv_indptr), f("kv_indices", &c.kv_indices);
   f("kv_last_page_lens", &c.kv_last_page_lens);
-  f("work_indptr", c.work_indptr), f("work_info_set", c.work_info_set);
-  f("reduce_indptr", c.reduce_indptr), f("reduce_final_map", c.reduce_final_map);
-  f("reduce_partial_map", c.reduce_partial_map);
+  for (const auto& [name, array] : named_work_lists(c)) f(name, array);
   g("q", &c.q), g("kv_buffer", &c.kv_buffer), g("o", &c.o);
   g("q_scale", c.q_scale), g("kv_scale", c.kv_scale);
 }

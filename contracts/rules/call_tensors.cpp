@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "contracts/work_lists.hpp"
+
 namespace attest {
 namespace {
 
@@ -68,10 +70,7 @@ std::vector<NamedTensor> tensors_of(const MlaDecodeCall& c) {
   list.add("qo_indptr", index, c.qo_indptr).add("kv_indptr", index, c.kv_indptr);
   list.add("kv_indices", index, c.kv_indices);
   list.add("kv_last_page_lens", index, c.kv_last_page_lens);
-  list.add("work_indptr", index, c.work_indptr).add("work_info_set", index, c.work_info_set);
-  list.add("reduce_indptr", index, c.reduce_indptr);
-  list.add("reduce_final_map", index, c.reduce_final_map);
-  list.add("reduce_partial_map", index, c.reduce_partial_map);
+  for (const auto& [name, array] : named_work_lists(c)) list.add(name, index, array);
   return list.add("q_scale", feature, c.q_scale).add("kv_scale", feature, c.kv_scale).take();
 }
 

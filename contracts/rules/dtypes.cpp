@@ -3,7 +3,7 @@
 #include <string>
 
 #include "contracts/rules/finding_text.hpp"
-#include "contracts/rules/work_tiles.hpp"
+#include "contracts/work_lists.hpp"
 
 namespace attest {
 namespace {

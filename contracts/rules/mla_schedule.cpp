@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "contracts/rules/work_tiles.hpp"
+#include "contracts/work_lists.hpp"
 
 namespace attest {
 namespace {

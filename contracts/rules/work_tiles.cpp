@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "contracts/rules/finding_text.hpp"
 #include "contracts/rules/row_judgement.hpp"
@@ -35,15 +36,6 @@ struct Expected {
 };
 
 }  // namespace
-
-std::array<std::pair<std::string_view, const std::optional<IntArray>&>, 5> named_work_lists(
-    const MlaDecodeCall& call) {
-  return {{{"work_indptr", call.work_indptr},
-           {"work_info_set", call.work_info_set},
-           {"reduce_indptr", call.reduce_indptr},
-           {"reduce_final_map", call.reduce_final_map},
-           {"reduce_partial_map", call.reduce_partial_map}}};
-}
 
 bool judged_work_lists(const MlaDecodeCall& call) {
   return call.persistent && call.kv_indptr.recorded && call.kv_last_page_lens.recorded &&

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "contracts/problem.hpp"
@@ -12,9 +9,6 @@
 
 namespace attest {
 
-/// The five lists under the kernel's names.
-std::array<std::pair<std::string_view, const std::optional<IntArray>&>, 5> named_work_lists(
-    const MlaDecodeCall& call);
 /// Whether the launch is decided by lists whose values are there to judge.
 bool judged_work_lists(const MlaDecodeCall& call);
 
