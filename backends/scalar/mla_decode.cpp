@@ -52,14 +52,16 @@ void read_as_int32(IntArray& array) {
   }
 }
 
-std::int64_t rows_of_the_offsets(const MlaDecodeCall& call) {
+/// Rows that q, the output and the offsets have.
+std::int64_t rows_of(const MlaDecodeCall& call) {
   const std::vector<std::int64_t>& offsets = call.qo_indptr.values;
-  return offsets.empty() ? 0 : saturated_count(offsets.back());
+  return std::min(
+      {call.q.size(0), call.o.size(0), offsets.empty() ? 0 : saturated_count(offsets.back())});
 }
 
 RowGroup group_of(const MlaDecodeCall& call, std::int64_t i, const KvPools& pools, Execution& run) {
   const RequestShape shape = shape_of(call, i);
-  const std::int64_t rows = std::min({call.q.size(0), call.o.size(0), rows_of_the_offsets(call)});
+  const std::int64_t rows = rows_of(call);
   run.lint_rows_outside("max_seqlen_q", static_cast<std::size_t>(i), shape.first_row, shape.rows,
                         rows);
   const Fault fault = run.op.fault;
@@ -72,7 +74,7 @@ RowGroup group_of(const MlaDecodeCall& call, std::int64_t i, const KvPools& pool
 /// request, which lies keys_after behind the work's last key.
 RowGroup group_of(const MlaDecodeCall& call, const WorkItem& work, const KvPools& pools,
                   Execution& run) {
-  const std::int64_t rows = std::min({call.q.size(0), call.o.size(0), rows_of_the_offsets(call)});
+  const std::int64_t rows = rows_of(call);
   const std::int64_t length = std::max<std::int64_t>(saturated_count(call.max_seqlen_q), 1);
   run.lint_rows_outside("work_info_set", work.index, work.first_row, work.last_row - work.first_row,
                         rows);

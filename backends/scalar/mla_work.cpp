@@ -1,7 +1,6 @@
 #include "backends/scalar/mla_work.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -64,17 +63,25 @@ class Works {
 
   void attend_keys(const RowGroup& rows, std::int64_t kv_head, std::vector<Partial>& results) {
     const auto keys = static_cast<std::int64_t>(rows.keys.size());
-    const auto bytes = static_cast<std::int64_t>(size_bytes(op_.q_dtype));
-    std::vector<float> q(static_cast<std::size_t>(op_.head_dim));
+    std::vector<float> q(results.size() * static_cast<std::size_t>(op_.head_dim));
+    const auto query = [&](std::size_t i) {
+      return q.data() + i * static_cast<std::size_t>(op_.head_dim);
+    };
+    const auto row_of = [&](std::size_t i) -> const QueryRow& {
+      return rows.rows[i / static_cast<std::size_t>(group_)];
+    };
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const std::int64_t head = kv_head * group_ + static_cast<std::int64_t>(i) % group_;
+      const std::int64_t at = row_of(i).row * op_.q_row_stride + head * op_.q_head_stride;
+      widen(op_.q_dtype, op_.q + at * static_cast<std::int64_t>(size_bytes(op_.q_dtype)),
+            op_.head_dim, query(i));
+    }
     for (std::int64_t first = 0; first < keys; first += tile_keys) {
       tile_.load(op_, rows, kv_head, first, std::min(tile_keys, keys - first));
       for (std::size_t i = 0; i < results.size(); ++i) {
-        const QueryRow& row = rows.rows[i / static_cast<std::size_t>(group_)];
+        const QueryRow& row = row_of(i);
         if (row.end <= first || row.begin >= first + tile_.count) continue;
-        const std::int64_t head = kv_head * group_ + static_cast<std::int64_t>(i) % group_;
-        const std::int64_t at = row.row * op_.q_row_stride + head * op_.q_head_stride;
-        widen(op_.q_dtype, op_.q + at * bytes, op_.head_dim, q.data());
-        absorb(op_, tile_, row, q.data(), results[i]);
+        absorb(op_, tile_, row, query(i), results[i]);
       }
     }
   }
