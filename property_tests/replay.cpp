@@ -5,6 +5,7 @@
 
 #include "backends/registry.hpp"
 #include "contracts/verdict.hpp"
+#include "fixtures/files_below.hpp"
 #include "fixtures/fixture.hpp"
 #include "fixtures/read_file.hpp"
 #include "property_tests/generators.hpp"
@@ -190,27 +191,10 @@ void judge_on_backends(const Fixture& fixture, const FixtureSide& side,
   }
 }
 
-/// Linked folders are not entered.
-std::vector<fs::path> files_below(const fs::path& folder, const UnreadSink& unread) {
-  std::vector<fs::path> files;
-  std::vector<fs::path> folders = {folder};
-  while (!folders.empty()) {
-    const fs::path here = std::move(folders.back());
-    folders.pop_back();
-    std::error_code error;
-    for (fs::directory_iterator at(here, error), end; !error && at != end; at.increment(error)) {
-      std::error_code none;
-      if (at->symlink_status(none).type() == fs::file_type::directory) {
-        folders.push_back(at->path());
-      } else if (!at->is_directory(none) && at->path().extension() == ".json") {
-        files.push_back(at->path());  // links that lead nowhere too: reading them says why
-      }
-    }
-    if (!error) continue;
-    throw_if_resources_ran_out(error.value(), here);
-    unread({here.string(), 0, "cannot be listed: " + error.message()});
-  }
-  return files;
+/// Links that lead nowhere too: reading them says why.
+bool is_fixture_file(const fs::directory_entry& entry) {
+  std::error_code none;
+  return !entry.is_directory(none) && entry.path().extension() == ".json";
 }
 
 }  // namespace
@@ -224,12 +208,12 @@ std::vector<fs::path> fixture_files(const std::vector<fs::path>& paths, const Un
       continue;
     }
     bool whole = true;
-    std::vector<fs::path> inside = files_below(path, [&](const UnreadInput& folder) {
+    const auto note = [&](const UnreadInput& folder) {
       whole = false;
       report_unread(unread, folder);
-    });
+    };
+    const std::vector<fs::path> inside = files_below(path, is_fixture_file, note);
     if (inside.empty() && whole) throw FixtureError(path.string() + ": holds no .json file");
-    std::sort(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;
