@@ -131,7 +131,8 @@ TEST(WorkLists, MayLeaveOutWhatTheCausalOrderHides) {
   EXPECT_THAT(findings(call, p), ElementsAre("work_info.covers_every_key_once row 0 of request 0"));
 }
 
-// What the planner makes of a padded row without keys: works that end before they begin.
+// What the planner makes of a padded row without keys: works that end before they begin. And one
+// without rows.
 TEST(WorkLists, MayHoldWorksThatDoNothing) {
   Problem p = sample_mla_problem(Mode::target_verify, {{30, 2}, {0, 2}});
   p.requests[1].live = false;
@@ -139,9 +140,10 @@ TEST(WorkLists, MayHoldWorksThatDoNothing) {
   call.kv_indptr.values[2] = call.kv_indptr.values[1];
   call.kv_indices.values.resize(32);
   call.kv_indices.meta = contiguous(Dtype::int32, {32});
-  call.work_info_set = int_matrix(Dtype::int32, 3, 8, {0,  -1, 0, 2, 0, 32, 0, 0, 1,  -1, 2, 3,
-                                                       32, 31, 1, 0, 1, -1, 3, 4, 32, 32, 0, 0});
-  call.work_indptr = int_array(Dtype::int32, {0, 3});
+  call.work_info_set =
+      int_matrix(Dtype::int32, 4, 8, {0, -1, 0, 2, 0,  32, 0, 0, 1, -1, 2, 3, 32, 31, 1, 0,
+                                      1, -1, 3, 4, 32, 32, 0, 0, 1, -1, 2, 2, 0,  5,  0, 0});
+  call.work_indptr = int_array(Dtype::int32, {0, 4});
   EXPECT_THAT(list_findings(call, p), IsEmpty());
 }
 
