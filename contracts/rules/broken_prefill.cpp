@@ -130,6 +130,10 @@ void break_prefill_features(BrokenCalls& calls) {
   tree.requests[0].tree_parent = {-1, 0, 0};
   calls.unsaid("draft_tree.is_a_chain", "siblings in causal order", tree, chain, nullptr,
                Signature::batch_prefill);
+  // No argument is wrong: the kernel is.
+  const Problem long_context = sample_problem(Mode::draft_extend_v2, {{4092, 4}});
+  calls.unsaid("launch.splits_a_long_context", "draft extend over 4096 keys", long_context,
+               long_context, nullptr, Signature::batch_prefill);
 }
 
 }  // namespace

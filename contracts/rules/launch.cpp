@@ -26,6 +26,26 @@ void splits_a_long_context(const UnifiedCall& call, const Truth& truth, Report& 
           " KV segments: the grid does not fill the GPU");
 }
 
+/// CK's batch prefill walks all keys of a request in one program a q head and 128 rows; it has no
+/// form that splits them.
+void splits_a_long_context(const BatchPrefillCall& call, const Truth& truth, Report& report) {
+  const Problem& p = truth.problem;
+  // A capture's rows are short, what its graph is for is not.
+  const std::int64_t keys =
+      p.path == Path::capture ? std::max(p.max_kv_len(), call.max_seqlen_k) : p.max_kv_len();
+  if (keys < long_context || p.max_new_tokens() > short_query) return;
+  if (p.max_new_tokens() == 0 || call.window_size[0] >= 0) return;
+  const auto requests = static_cast<std::int64_t>(p.requests.size());
+  const std::int64_t heads = call.q.size(1);
+  constexpr std::int64_t filled = 4 * mi300x_compute_units;
+  if (requests >= filled || heads >= filled || requests * heads > filled) return;
+  report.add(
+      "the kernel",
+      "mha_batch_prefill_func, whose programs each walk all " + std::to_string(keys) + " keys",
+      "one with split-KV, as unified_attention: " + std::to_string(requests * heads) +
+          " programs do not fill the GPU");
+}
+
 /// "1048576 bytes of K and V".
 std::string bytes_of(const UnifiedCall& call, const Launch& launch) {
   return std::to_string(kv_bytes_requested(call, launch)) + " bytes of K and V";
@@ -69,7 +89,8 @@ constexpr Rule rules[] = {
             "with the same numbers",
      .source = "sgl-project/sglang#30105",
      .severity = Severity::slow,
-     .unified = splits_a_long_context},
+     .unified = splits_a_long_context,
+     .batch_prefill = splits_a_long_context},
     {.id = "launch.reads_only_the_window",
      .says =
          "a windowed layer over a long context is launched in the form that skips what is hidden",
