@@ -25,6 +25,11 @@ void break_lists(BrokenCalls& calls) {
                    [](MlaDecodeCall& c) { c.work_indptr->values.front() = 1; });
 }
 
+void break_plans(BrokenCalls& calls) {
+  calls.persistent("persistent.is_off", "lists are planned, the launch has no work_meta_data",
+                   mla_verify(), [](MlaDecodeCall& c) { c.persistent = false; });
+}
+
 void break_works(BrokenCalls& calls) {
   calls.persistent(
       "work_info.lies_in_its_request", "request 1's work has request 0's rows", mla_verify(),
@@ -67,6 +72,7 @@ void break_work_lists(BrokenCalls& calls) {
   break_lists(calls);
   break_works(calls);
   break_merges(calls);
+  break_plans(calls);
 }
 
 }  // namespace attest

@@ -13,6 +13,11 @@ void splits_are_positive(const MlaDecodeCall& call, const Truth&, Report& report
 }
 
 void work_lists_are_not_judged(const MlaDecodeCall& call, const Truth&, Report& report) {
+  if (!call.persistent && call.planned_for) {
+    report.add("planned_for", "given",
+               "absent, or work_meta_data among the arguments: a launch without it is not "
+               "persistent, and reads no work list");
+  }
   if (!call.persistent || gives_work_lists(call)) return;
   report.add("persistent", "true",
              "false, or the work lists and what they were planned for (a record's work_plan): what "
@@ -28,7 +33,7 @@ constexpr Rule rules[] = {
      .severity = Severity::fault,
      .mla_decode = splits_are_positive},
     {.id = "persistent.is_off",
-     .says = "a persistent launch comes with its work lists, or is none",
+     .says = "a persistent launch comes with its work lists, and only a persistent one with a plan",
      .why = "a persistent kernel takes its split from work_indptr, work_info_set and the reduce_* "
             "lists: stale ones drop keys of a call that is right in every other argument, and a "
             "record without them cannot show it",

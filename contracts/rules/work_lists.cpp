@@ -19,7 +19,7 @@ void can_be_read(const MlaDecodeCall& call, const Truth&, Report& report) {
     return;
   }
   if (const auto error = work_lists_error(call)) {
-    report.add("work lists", "unreadable (" + *error + ")",
+    report.add("the set of work lists", "unreadable (" + *error + ")",
                "work_indptr (parts + 1), work_info_set (works, 8), reduce_indptr (tiles + 1), "
                "reduce_final_map (tiles, 2) and reduce_partial_map, together");
   }
