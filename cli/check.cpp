@@ -26,7 +26,7 @@ namespace {
 
 struct Options {
   std::string source = "-", junit, html, since;
-  std::int64_t limit = 20;
+  std::int64_t limit = 20;  // blocks; 0: all
   bool labels = false, json = false, group = false, spec = false, steps = false;
 };
 
@@ -136,10 +136,10 @@ Ending check_layers(const Options& options) {
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   CallsByLayer calls;
   Reading reading = read_source(options, [&](const CapturedCall& call) { calls.add(call); });
-  const std::vector<CheckedStep> steps = calls.check(&interrupted());
+  const CheckedLayers layers = calls.check(&interrupted());
   reading.stopped = interrupted();
-  out.print(steps_text(steps, calls.left_out(), options.limit) + reading_text(reading));
-  return ended(reading, steps_exit_code(steps));
+  out.print(steps_text(layers, options.limit) + reading_text(reading));
+  return ended(reading, steps_exit_code(layers.steps));
 }
 
 /// Prints and sums up what the rules say.
@@ -154,7 +154,7 @@ class CheckReport {
     if (!options_.html.empty()) html_.add(checked);
     if (options_.json) return out_.print(checked_call_json(checked) + "\n");
     // Of a labelled set the surprises are of interest.
-    if (options_.labels && checked.comparison.outcome != LabelOutcome::disagree) return;
+    if (options_.labels && !checked.surprises()) return;
     if (options_.group) return groups_.add(checked);
     const std::string text = checked_call_text(checked, out_);
     if (text.empty()) return;
@@ -214,15 +214,14 @@ Ending check_source(const Options& options) {
 
 /// Flags that say what to do with verdicts.
 std::vector<CLI::Option*> add_reports(CLI::App& command, const std::shared_ptr<Options>& options) {
-  return {
-      command.add_flag("--expect-labels", options->labels,
-                       "0 when every judged call agrees with its own label, else 7; prints those "
-                       "that do not"),
-      command.add_flag("--group", options->group, "Print calls with the same findings once"),
-      command.add_flag("--json", options->json, "One JSON object a line instead of text"),
-      command.add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE"),
-      command.add_option("--html", options->html, "Write a summary as one HTML file")
-          ->type_name("FILE")};
+  return {command.add_flag("--expect-labels", options->labels,
+                           "7 when a judged call differs from its own label, 2 when one without a "
+                           "label is wrong, else 0; prints both"),
+          command.add_flag("--group", options->group, "Print calls with the same findings once"),
+          command.add_flag("--json", options->json, "One JSON object a line instead of text"),
+          command.add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE"),
+          command.add_option("--html", options->html, "Write a summary as one HTML file")
+              ->type_name("FILE")};
 }
 
 }  // namespace
@@ -254,11 +253,8 @@ void add_check(CLI::App& app, Chosen& chosen) {
       ->check([](const std::string& text) {
         return age_from_text(text) ? "" : text + " is no age such as 90s, 30m, 2h or 7d";
       });
-  command
-      ->add_option("--limit", options->limit,
-                   "Calls (with --group: groups, with --steps: layers) to print; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_whole(*command, "--limit", options->limit, {.least = 0, .most = most_cases},
+            "Calls (with --group: groups, with --steps: layers) to print; 0: all");
   command->callback([options, &chosen] {
     chosen.action = [options] {
       if (options->spec) return compare_source(*options);

@@ -43,6 +43,39 @@ TEST_F(CheckCli, PrintsTheFileAndLineThatFixtureTakes) {
   EXPECT_EQ(attest_cli({"fixture", path, "--line", "2", "--trials", "0"}).code, 0);
 }
 
+/// The same line without its label, which is the last member.
+std::string unlabelled(const std::string& line) {
+  return line.substr(0, line.find(",\"expected\":")) + "}\n";
+}
+
+TEST_F(CheckCli, HidesNoFindingBesideLabels) {
+  const std::string path = save("calls.jsonl", captured_line(1) + unlabelled(captured_line(22)));
+  const Finished check = attest_cli({"check", path, "--expect-labels"});
+  EXPECT_EQ(check.code, 2);
+  EXPECT_TRUE(has(check.out, "wrong  " + path + ":2  sglang-0042")) << check.out;
+  EXPECT_TRUE(has(check.out, "1 without a label, of these 1 wrong")) << check.out;
+}
+
+TEST_F(CheckCli, SaysWhatALimitMayBe) {
+  const Finished check = attest_cli({"check", calls.string(), "--limit", "-1"});
+  EXPECT_EQ(check.code, 64);
+  EXPECT_TRUE(has(check.err, "'-1' is not a whole number from 0 to")) << check.err;
+}
+
+TEST_F(CheckCli, NamesTheOtherCommandForTheOtherKindOfFile) {
+  const fs::path corpus = fs::path(ATTEST_SOURCE_DIR) / "fixtures/corpus";
+  const fs::path fixture = corpus / "regressions/sglang-30105.no_split_kv.json";
+  const Finished check = attest_cli({"check", fixture.string()});
+  EXPECT_EQ(check.code, 65);
+  EXPECT_TRUE(has(check.err, "a fixture, no captured call: attest replay")) << check.err;
+  for (const std::string& text : {captured_line(1), captured_line(1) + captured_line(22)}) {
+    const Finished replay = attest_cli({"replay", save("call.json", text)});
+    EXPECT_EQ(replay.code, 65);
+    EXPECT_TRUE(has(replay.err, "captured call")) << replay.err;
+    EXPECT_TRUE(has(replay.err, "attest check")) << replay.err;
+  }
+}
+
 TEST_F(CheckCli, BoundsWhatEveryWayOfCheckingPrints) {
   for (const char* const way : {"--against-spec", "--steps", "--group"}) {
     const Finished one = attest_cli({"check", calls.string(), way, "--limit", "1"});

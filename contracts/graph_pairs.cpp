@@ -72,8 +72,7 @@ class Comparison {
     if constexpr (is_optional<Member>) {
       if (captured && replayed) return field(key, *captured, *replayed);
       if (captured.has_value() == replayed.has_value()) return;
-      add(is_tensor<typename Member::value_type>, Severity::wrong, std::string(key),
-          captured ? "given" : "absent", replayed ? "given" : "absent");
+      absence(key, captured, replayed);
     } else if constexpr (std::is_same_v<Member, IntArray>) {
       tensor(key, captured.meta, replayed.meta);
     } else if constexpr (std::is_same_v<Member, TensorMeta>) {
@@ -86,6 +85,22 @@ class Comparison {
   std::vector<GraphDifference> take() && { return std::move(differences_); }
 
  private:
+  /// A tensor is in a launch or not; a scalar that is absent has its default there.
+  template <class T>
+  void absence(std::string_view key, const std::optional<T>& captured,
+               const std::optional<T>& replayed) {
+    const auto said = [](const std::optional<T>& value) -> std::string {
+      if (!value) return "absent";
+      if constexpr (is_tensor<T>) {
+        return "given";
+      } else {
+        return text_of(*value);
+      }
+    };
+    add(is_tensor<T>, is_tensor<T> ? Severity::wrong : Severity::policy, std::string(key),
+        said(captured), said(replayed));
+  }
+
   template <class T>
   static constexpr bool is_tensor = std::is_same_v<T, TensorMeta> || std::is_same_v<T, IntArray>;
 

@@ -12,12 +12,14 @@
 namespace attest {
 namespace {
 
+std::string of_replay(const GraphPair& pair) { return " of replay " + pair.replay->name; }
+
 void report_differences(const LayerCalls& calls, bool tensors, Report& report) {
   for (const GraphPair& pair : calls.graphs()) {
     for (const GraphDifference& d : pair.differences) {
       if (d.is_tensor != tensors) continue;
-      report.add(d.severity, d.where + " of " + pair.replay->name, d.replayed,
-                 d.captured + ", as " + pair.capture->name + " has it");
+      report.add(d.severity, d.where + of_replay(pair), d.replayed,
+                 d.captured + ", as capture " + pair.capture->name + " has it");
     }
   }
 }
@@ -73,7 +75,8 @@ void graph_serves_the_replay(const LayerCalls& calls, Report& report) {
     for (const Finding& f : check(frozen(pair.capture->call, replay.call), truth).findings()) {
       // What is wrong with the replay's own record is said there.
       if (!rejects(f.severity) || alone.found(f.rule)) continue;
-      report.add(f.severity, f.where + " of " + replay.name, f.got + " since " + pair.capture->name,
+      report.add(f.severity, f.where + of_replay(pair),
+                 f.got + ", frozen by capture " + pair.capture->name,
                  f.expected + " (" + f.rule + ")");
     }
   }

@@ -39,11 +39,10 @@ struct Pair {
     replay = std::get<Call>(lower(signature, replayed, make_slot_map(replayed)));
   }
 
-  Report check() const {
-    const std::vector<SiteCall> calls = {{"the replay", replay, replayed},
-                                         {"the capture", capture, captured}};
-    return check_step(calls);
+  std::vector<SiteCall> calls() const {
+    return {{"step 7", replay, replayed}, {"warm-up", capture, captured}};
   }
+  Report check() const { return check_step(calls()); }
   Rules fired() const {
     Rules rules;
     const Report report = check();
@@ -137,8 +136,7 @@ TEST(GraphRules, SayNothingOfWorkListsThatOneRecordLacks) {
   replayed.path = Path::replay;
   const auto fired = [&] {
     const Call later = replay, first = capture;  // a SiteCall only refers to them
-    const std::vector<SiteCall> calls = {{"the replay", later, replayed},
-                                         {"the capture", first, step}};
+    const std::vector<SiteCall> calls = {{"step 7", later, replayed}, {"warm-up", first, step}};
     Rules rules;
     const Report report = check_step(calls);
     for (const Finding& finding : report.findings()) rules.insert(finding.rule);
@@ -171,10 +169,25 @@ TEST(GraphRules, SayWhatTheGraphHasAndWhatTheReplayNeeds) {
   for (const Finding& f : report.findings()) {
     if (f.rule == serves) text = to_string(f);
   }
-  EXPECT_EQ(text,
-            "wrong step.graph_serves_the_replay: max_num_partitions of the replay is 1 since the "
-            "capture, expected 2, the longest request's 300 keys in partitions of 256 "
-            "(max_num_partitions.cover_the_longest_request)");
+  EXPECT_EQ(
+      text,
+      "wrong step.graph_serves_the_replay: max_num_partitions of replay step 7 is 1, frozen by "
+      "capture warm-up, expected 2, the longest request's 300 keys in partitions of 256 "
+      "(max_num_partitions.cover_the_longest_request)");
+}
+
+TEST(GraphRules, LeaveAScalarThatOneSideDoesNotPassToPolicyAndSayItsValue) {
+  Pair pair(Signature::batch_prefill);
+  std::get<BatchPrefillCall>(pair.capture).softmax_scale = 0.25;
+  std::get<BatchPrefillCall>(pair.replay).softmax_scale.reset();
+  Report report;
+  const std::vector<SiteCall> calls = pair.calls();
+  graph_scalars_are_the_captured(LayerCalls(calls), report);
+  ASSERT_EQ(report.findings().size(), 1U);
+  const Finding& f = report.findings().front();
+  EXPECT_EQ(f.severity, Severity::policy);
+  EXPECT_EQ(f.where + ": " + f.got + ", " + f.expected,
+            "softmax_scale of replay step 7: absent, 0.25, as capture warm-up has it");
 }
 
 TEST(GraphRules, TakeTheCaptureThatAReplayDiffersFromLeast) {
@@ -183,8 +196,8 @@ TEST(GraphRules, TakeTheCaptureThatAReplayDiffersFromLeast) {
   std::get<PagedRaggedCall>(other).max_num_partitions = 1;
   std::get<PagedRaggedCall>(other).scale = 0.5;
   const std::vector<SiteCall> calls = {{"another graph", other, pair.captured},
-                                       {"the capture", pair.capture, pair.captured},
-                                       {"the replay", pair.replay, pair.replayed}};
+                                       {"warm-up", pair.capture, pair.captured},
+                                       {"step 7", pair.replay, pair.replayed}};
   Report report;
   graph_scalars_are_the_captured(LayerCalls(calls), report);
   graph_serves_the_replay(LayerCalls(calls), report);
@@ -204,14 +217,14 @@ TEST(GraphRules, JudgeNoReplayOfAnotherBatchSizeOrServer) {
 
 TEST(GraphPairs, CountTheReplaysThatHaveNoCapture) {
   Pair pair(Signature::unified);
-  const std::vector<SiteCall> both = {{"the replay", pair.replay, pair.replayed},
-                                      {"the capture", pair.capture, pair.captured}};
+  const std::vector<SiteCall> both = {{"step 7", pair.replay, pair.replayed},
+                                      {"warm-up", pair.capture, pair.captured}};
   EXPECT_TRUE(LayerCalls(both).without_capture().empty());
-  const std::vector<SiteCall> two = {{"the replay", pair.replay, pair.replayed},
+  const std::vector<SiteCall> two = {{"step 7", pair.replay, pair.replayed},
                                      {"another", pair.replay, pair.replayed}};
   const LayerCalls calls(two);
   ASSERT_EQ(calls.without_capture().size(), 2U);
-  EXPECT_EQ(calls.without_capture().front()->name, "the replay");
+  EXPECT_EQ(calls.without_capture().front()->name, "step 7");
   EXPECT_TRUE(check_step(calls).findings().empty());
 }
 
@@ -255,8 +268,8 @@ TEST(GraphPairs, HoldReplaysAgainstEqualCapturesOnce) {
 
 TEST(GraphPairs, EndWhereTheyAreStopped) {
   const Pair pair(Signature::unified);
-  const std::vector<SiteCall> calls = {{"the replay", pair.replay, pair.replayed},
-                                       {"the capture", pair.capture, pair.captured}};
+  const std::vector<SiteCall> calls = {{"step 7", pair.replay, pair.replayed},
+                                       {"warm-up", pair.capture, pair.captured}};
   const std::atomic<bool> stop{true};
   EXPECT_TRUE(graph_pairs(calls, &stop).empty());
   const LayerCalls stopped(calls, &stop);

@@ -51,18 +51,57 @@ bool same(double a, double b) {
   return a == b || std::abs(a - b) <= 1e-6 * std::max(std::abs(a), std::abs(b));
 }
 
-/// Every site whose number differs from the first one's.
+bool same(std::int64_t a, std::int64_t b) { return a == b; }
+bool same(Dtype a, Dtype b) { return a == b; }
+
+/// What each of some calls says, and who say the same.
+template <class T>
+class Votes {
+ public:
+  void add(const SiteCall& site, T value) {
+    const auto same_value = [&](const Group& group) { return same(group.value, value); };
+    auto group = std::ranges::find_if(groups_, same_value);
+    if (group == groups_.end()) group = groups_.insert(groups_.end(), {&site, value, 0});
+    ++group->calls;
+    votes_.push_back({&site, value});
+  }
+  /// Calls f(site, its value, the value of most, who has that) for each that says otherwise. Of
+  /// equally many the first say what is right.
+  template <class F>
+  void for_each_dissenter(F f) const {
+    if (groups_.size() < 2) return;
+    const Group& most = *std::ranges::max_element(groups_, {}, &Group::calls);
+    std::string holders = ", as " + most.first->name;
+    holders +=
+        most.calls == 1 ? " has it" : " and " + std::to_string(most.calls - 1) + " more have it";
+    for (const auto& [site, value] : votes_) {
+      if (!same(value, most.value)) f(*site, value, most.value, holders);
+    }
+  }
+
+ private:
+  struct Group {
+    const SiteCall* first;
+    T value;
+    std::int64_t calls;
+  };
+  std::vector<Group> groups_;
+  std::vector<std::pair<const SiteCall*, T>> votes_;
+};
+
+/// Every site whose number differs from that of most.
 void expect_equal(const LayerCalls& calls, std::string_view what,
                   const std::function<double(const Attended&)>& number, Report& report) {
-  const SiteCall& front = calls.all().front();
-  const double first = number(meaning_of(front));
-  for (const SiteCall& site : calls.all().subspan(1)) {
+  Votes<double> votes;
+  for (const SiteCall& site : calls.all()) {
     if (calls.stopped()) return;
-    const double got = number(meaning_of(site));
-    if (same(got, first)) continue;
-    report.add(std::string(what) + " of " + site.name, number_text(got),
-               number_text(first) + ", as " + front.name + " has it");
+    votes.add(site, number(meaning_of(site)));
   }
+  votes.for_each_dissenter(
+      [&](const SiteCall& site, double got, double wanted, const std::string& holders) {
+        report.add(std::string(what) + " of " + site.name, number_text(got),
+                   number_text(wanted) + holders);
+      });
 }
 
 void scale_agrees(const LayerCalls& calls, Report& report) {
@@ -75,22 +114,17 @@ void softcap_agrees(const LayerCalls& calls, Report& report) {
 }
 
 void window_agrees(const LayerCalls& calls, Report& report) {
-  const SiteCall* first = nullptr;
-  std::int64_t expected = 0;
+  Votes<std::int64_t> votes;
   for (const SiteCall& site : calls.all()) {
-    const std::optional<std::int64_t> keys = window_of(site.call);
-    if (!keys) continue;
-    if (first == nullptr) {
-      first = &site;
-      expected = *keys;
-      continue;
-    }
-    if (*keys == expected) continue;
-    // Which of the two conventions the model wants is an open question (docs/findings).
-    const bool one_key = expected > 0 && *keys > 0 && std::abs(*keys - expected) == 1;
-    report.add(one_key ? Severity::policy : Severity::wrong, "the window of " + site.name,
-               window_text(*keys), window_text(expected) + ", as " + first->name + " has it");
+    if (const std::optional<std::int64_t> keys = window_of(site.call)) votes.add(site, *keys);
   }
+  votes.for_each_dissenter(
+      [&](const SiteCall& site, std::int64_t got, std::int64_t wanted, const std::string& holders) {
+        // Which of the two conventions the model wants is an open question (docs/findings).
+        const bool one_key = wanted > 0 && got > 0 && std::abs(got - wanted) == 1;
+        report.add(one_key ? Severity::policy : Severity::wrong, "the window of " + site.name,
+                   window_text(got), window_text(wanted) + holders);
+      });
 }
 
 /// The array whose dtype a kernel may take into its offsets.
@@ -103,15 +137,17 @@ const IntArray* lengths_of(const Call& call) {
 }
 
 void length_dtypes_agree(const LayerCalls& calls, Report& report) {
-  std::map<Signature, std::pair<const SiteCall*, Dtype>> first;
+  std::map<Signature, Votes<Dtype>> votes;
   for (const SiteCall& site : calls.all()) {
     const IntArray* const array = lengths_of(site.call);
-    if (array == nullptr) continue;
-    const auto [at, is_first] =
-        first.try_emplace(signature_of(site.call), &site, array->meta.dtype);
-    if (is_first || at->second.second == array->meta.dtype) continue;
-    report.add("the index dtype of " + site.name, std::string(name(array->meta.dtype)),
-               std::string(name(at->second.second)) + ", as " + at->second.first->name + " has it");
+    if (array != nullptr) votes[signature_of(site.call)].add(site, array->meta.dtype);
+  }
+  for (const auto& [signature, of] : votes) {
+    of.for_each_dissenter(
+        [&](const SiteCall& site, Dtype got, Dtype wanted, const std::string& holders) {
+          report.add("the index dtype of " + site.name, std::string(name(got)),
+                     std::string(name(wanted)) + holders);
+        });
   }
 }
 

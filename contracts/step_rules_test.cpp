@@ -75,6 +75,19 @@ TEST(StepRules, FireWhereOneCallDiffers) {
             Rules{"step.paths_read_alike"});
 }
 
+TEST(StepRules, BlameTheCallThatDiffersFromMost) {
+  Sites sites;
+  std::get<BatchPrefillCall>(sites.prefill).softmax_scale = 0.2;  // the first of three
+  std::get<BatchPrefillCall>(sites.prefill).window_size[0] = 30;
+  const Report report = sites.check();
+  ASSERT_EQ(report.findings().size(), 2U);
+  for (const Finding& f : report.findings()) {
+    EXPECT_NE(f.where.find(" of the prompt"), std::string::npos) << to_string(f);
+    EXPECT_NE(f.expected.find(", as the step and 1 more have it"), std::string::npos)
+        << to_string(f);
+  }
+}
+
 TEST(StepRules, LeaveOneKeyOfAWindowToPolicyAndRejectMore) {
   Sites sites;
   unified(sites.eager).window_size[0] = unified(sites.graph).window_size[0] = 6;

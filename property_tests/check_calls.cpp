@@ -33,6 +33,12 @@ CallOutcome CheckedCall::outcome() const {
   return check.missing.empty() ? CallOutcome::unsupported : CallOutcome::not_recorded;
 }
 
+bool CheckedCall::surprises() const {
+  if (comparison.outcome == LabelOutcome::disagree) return true;
+  const bool agrees = comparison.outcome == LabelOutcome::agree;
+  return outcome() == CallOutcome::wrong && !agrees;
+}
+
 std::vector<std::string> threads_in(std::string_view source) {
   static const std::regex thread("[\\w.-]+/[\\w.-]+#\\d+");
   const std::string text(source);
@@ -132,6 +138,9 @@ void CheckSummary::add(const CheckedCall& call) {
     }
     if (interval.end_byte() > of.farthest.end_byte()) of.farthest = interval;
   }
+  const bool no_label = call.judged() && call.comparison.outcome == LabelOutcome::not_judged;
+  unlabelled += no_label ? 1 : 0;
+  unlabelled_wrong += no_label && outcome == CallOutcome::wrong ? 1 : 0;
   agreeing += call.comparison.outcome == LabelOutcome::agree ? 1 : 0;
   if (call.comparison.outcome == LabelOutcome::disagree) differing.push_back(call);
   if (call.comparison.outcome == LabelOutcome::unsure) {
@@ -159,8 +168,9 @@ int check_exit_code(const CheckSummary& summary, bool expect_labels) {
   if (total.calls == 0) return exit_usage;
   if (total.ok + total.wrong == 0) return exit_code(Verdict::unsupported);
   if (expect_labels) {
-    // Labels that nobody compared are not labels that agree.
     if (!summary.differing.empty()) return exit_expectation;
+    if (summary.unlabelled_wrong > 0) return exit_code(Verdict::rejected);
+    // Labels that nobody compared are not labels that agree.
     return summary.agreeing > 0 ? 0 : exit_code(Verdict::unsupported);
   }
   return total.wrong > 0 ? exit_code(Verdict::rejected) : 0;

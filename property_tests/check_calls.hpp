@@ -37,6 +37,10 @@ struct CheckedCall {
   std::vector<AddressInterval> addresses;  ///< what the call makes its kernel touch
 
   CallOutcome outcome() const;
+  bool judged() const { return outcome() == CallOutcome::ok || outcome() == CallOutcome::wrong; }
+  /// What --expect-labels has to say of it: its label does not hold, or no label covers that it is
+  /// wrong.
+  bool surprises() const;
 };
 
 CheckedCall check_call(const CapturedCall& captured);
@@ -75,6 +79,7 @@ struct CheckSummary {
   std::map<std::string, std::int64_t> wrong_by_thread;
   std::map<std::string, Reach> reach;  ///< by operand
   std::int64_t agreeing = 0;
+  std::int64_t unlabelled = 0, unlabelled_wrong = 0;  ///< judged calls without a label
   std::vector<CheckedCall> differing;
   std::vector<CheckedCall> doubtful;  ///< labelled only "unsure" or "perf"
   std::int64_t unread = 0;            ///< lines and files that are no calls
@@ -87,8 +92,10 @@ struct CheckSummary {
 /// Threads that a rule's source names, as "owner/repository#number".
 std::vector<std::string> threads_in(std::string_view source);
 
-/// 65 when something could not be read, else 64 when there was nothing to read; with labels: 0 when
-/// all agree, else 7; without: 2 when a call is wrong, 3 when none could be judged, else 0.
+/// 65 when something could not be read, else 64 when there was nothing to read, else 3 when no call
+/// could be judged. Without labels: 2 when a call is wrong, else 0. With labels: 7 when one
+/// differs, else 2 when a call without a label is wrong, else 3 when no label agrees either, else
+/// 0.
 int check_exit_code(const CheckSummary& summary, bool expect_labels);
 
 }  // namespace attest

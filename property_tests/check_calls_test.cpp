@@ -59,6 +59,28 @@ TEST(CheckCalls, ExitCodeWithLabelsIsAboutAgreement) {
   EXPECT_EQ(check_exit_code(summary_of({unsure}), true), 3) << "nothing was compared";
 }
 
+TEST(CheckCalls, AWrongCallWithoutALabelIsWrongBesideLabelsToo) {
+  const CheckedCall agrees = call_with(Verdict::pass, LabelOutcome::agree);
+  const CheckedCall differs = call_with(Verdict::pass, LabelOutcome::disagree);
+  const CheckedCall unsure = call_with(Verdict::rejected, LabelOutcome::unsure);
+  const CheckedCall ok = call_with(Verdict::pass, LabelOutcome::not_judged);
+  const CheckedCall wrong = call_with(Verdict::rejected, LabelOutcome::not_judged);
+  const CheckedCall unread = call_with(Verdict::unsupported, LabelOutcome::not_judged);
+  EXPECT_EQ(check_exit_code(summary_of({wrong}), true), 2);
+  EXPECT_EQ(check_exit_code(summary_of({wrong, agrees}), true), 2);
+  EXPECT_EQ(check_exit_code(summary_of({wrong, differs}), true), exit_expectation);
+  EXPECT_EQ(check_exit_code(summary_of({ok, agrees, unread}), true), 0);
+  EXPECT_EQ(check_exit_code(summary_of({ok}), true), 3) << "nothing was compared";
+  for (const CheckedCall& shown : {wrong, differs, unsure}) EXPECT_TRUE(shown.surprises());
+  for (const CheckedCall& quiet : {ok, agrees, unread}) EXPECT_FALSE(quiet.surprises());
+  const CheckSummary summary = summary_of({wrong, ok, agrees, unread});
+  EXPECT_EQ(summary.unlabelled, 2);
+  EXPECT_EQ(summary.unlabelled_wrong, 1);
+  EXPECT_NE(check_summary_text(summary, true, Console::silent())
+                .find("; 2 without a label, of these 1 wrong."),
+            std::string::npos);
+}
+
 TEST(CheckCalls, CountACallOncePerRule) {
   const CheckSummary summary = summary_of({call_with(Verdict::rejected, LabelOutcome::agree)});
   EXPECT_EQ(summary.wrong_by_rule.at("seqused_k.counts_this_steps_tokens"), 1);

@@ -74,7 +74,7 @@ void CallsByLayer::add(const CapturedCall& call) {
   }
 }
 
-std::vector<CheckedStep> CallsByLayer::check(const std::atomic<bool>* stop) const {
+CheckedLayers CallsByLayer::check(const std::atomic<bool>* stop) const {
   std::map<std::string, std::vector<SiteCall>> groups;
   std::vector<std::string> order;
   for (const Kept& kept : calls_) {
@@ -82,24 +82,23 @@ std::vector<CheckedStep> CallsByLayer::check(const std::atomic<bool>* stop) cons
     if (group.empty()) order.push_back(kept.layer);
     group.push_back({kept.name, kept.call, kept.problem});
   }
-  std::vector<CheckedStep> steps;
+  CheckedLayers layers{.steps = {}, .alone = 0, .left_out = left_out_};
   for (const std::string& layer : order) {
     const std::vector<SiteCall>& group = groups[layer];
-    if (group.size() < 2) continue;
-    if (stop != nullptr && *stop) break;
-    steps.push_back(checked(layer, LayerCalls(group, stop)));
+    layers.alone += group.size() == 1 ? 1 : 0;
+    if (group.size() < 2 || (stop != nullptr && *stop)) continue;
+    layers.steps.push_back(checked(layer, LayerCalls(group, stop)));
   }
-  return steps;
+  return layers;
 }
 
-std::string steps_text(const std::vector<CheckedStep>& steps, std::int64_t left_out,
-                       std::int64_t limit) {
+std::string steps_text(const CheckedLayers& layers, std::int64_t limit) {
   std::string text;
   std::int64_t calls = 0;
   std::int64_t disagreeing = 0;
   std::int64_t without_capture = 0;
   std::int64_t blocks = 0;
-  for (const CheckedStep& step : steps) {
+  for (const CheckedStep& step : layers.steps) {
     calls += step.calls;
     disagreeing += step.findings.empty() ? 0 : 1;
     without_capture += step.without_capture;
@@ -110,10 +109,17 @@ std::string steps_text(const std::vector<CheckedStep>& steps, std::int64_t left_
   if (limit > 0 && blocks > limit) {
     text += "... and " + counted(blocks - limit, "more layer") + " (--limit 0 shows all)\n";
   }
-  text += "\n" + std::to_string(steps.size()) + " layers of " + std::to_string(calls) +
-          " calls: " + std::to_string(disagreeing) + " disagree with themselves; ";
+  text += "\n" + counted(static_cast<std::int64_t>(layers.steps.size()), "layer") + " of " +
+          counted(calls, "call") + ": ";
+  text += layers.steps.empty() ? "nothing was compared, for no layer has two calls; "
+                               : std::to_string(disagreeing) + " disagree with themselves; ";
   if (without_capture > 0) text += counted(without_capture, "replay") + " without a capture; ";
-  return text + std::to_string(left_out) + " calls left out.\n";
+  if (layers.alone > 0) {
+    text += counted(layers.alone, "call") + " alone in " + (layers.alone == 1 ? "its" : "their") +
+            " layer; ";
+  }
+  return text + counted(layers.left_out, "call") + " left out" +
+         (layers.left_out > 0 ? ", without a truth or not read by this version" : "") + ".\n";
 }
 
 int steps_exit_code(const std::vector<CheckedStep>& steps) {

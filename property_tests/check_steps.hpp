@@ -22,6 +22,13 @@ struct CheckedStep {
   std::string first_without;         ///< its name and size
 };
 
+/// All layers that have two calls or more, and what is in none of them.
+struct CheckedLayers {
+  std::vector<CheckedStep> steps;
+  std::int64_t alone = 0;     ///< calls that are the only one of their layer
+  std::int64_t left_out = 0;  ///< calls that were not read, or have no truth
+};
+
 /// Holds captured calls and groups them: those of one framework version whose truth describes one
 /// layer (heads, head sizes, scale, cap, window, MLA) form a group, whatever kernel, mode and path.
 class CallsByLayer {
@@ -30,8 +37,7 @@ class CallsByLayer {
   void add(const CapturedCall& call);
   /// The groups of two calls or more, checked, in the order of their first call. Ends early, with
   /// what was found so far, when *stop becomes true.
-  std::vector<CheckedStep> check(const std::atomic<bool>* stop = nullptr) const;
-  std::int64_t left_out() const { return left_out_; }
+  CheckedLayers check(const std::atomic<bool>* stop = nullptr) const;
 
  private:
   /// A call in one piece: what check() needs of a CapturedCall that has both parts.
@@ -47,8 +53,7 @@ class CallsByLayer {
 /// A block per group with findings or with replays whose capture is missing, and a closing
 /// sentence.
 /// \param limit  blocks to print, the rest are counted; 0: all
-std::string steps_text(const std::vector<CheckedStep>& steps, std::int64_t left_out,
-                       std::int64_t limit = 0);
+std::string steps_text(const CheckedLayers& layers, std::int64_t limit = 0);
 /// 0, 2 when a finding rejects, 3 when there was no group to check.
 int steps_exit_code(const std::vector<CheckedStep>& steps);
 

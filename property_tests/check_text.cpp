@@ -106,8 +106,7 @@ std::string reach_table(const CheckSummary& summary) {
   for (const auto& [operand, reach] : summary.reach) {
     std::vector<std::string> cells = {operand, grouped(reach.lowest.first_byte()),
                                       grouped(reach.farthest.end_byte())};
-    for (const Boundary& boundary : all_boundaries())
-      cells.emplace_back(name(reach.side(boundary)));
+    for (const Boundary& b : all_boundaries()) cells.emplace_back(name(reach.side(b)));
     table.add(std::move(cells));
   }
   return "\n" + table.str() + negative_lines(summary);
@@ -156,9 +155,8 @@ std::string checked_call_text(const CheckedCall& call, const Console& console) {
     text += "  " + printable(to_string(finding)) + "\n";
   }
   text += address_lines(call);
-  if (call.comparison.outcome == LabelOutcome::disagree)
-    text += "  label differs: " + printable(call.comparison.reason) + "\n";
-  return text;
+  if (call.comparison.outcome != LabelOutcome::disagree) return text;
+  return text + "  label differs: " + printable(call.comparison.reason) + "\n";
 }
 
 std::string closing_sentence(const CheckSummary& summary) {
@@ -186,10 +184,15 @@ std::string check_summary_text(const CheckSummary& summary, bool expect_labels,
   text += reach_table(summary);
   text += "\n" + closing_sentence(summary);
   if (!expect_labels) return text + ".\n";
-  const std::string agree = "; " + std::to_string(summary.agreeing) + " agree with their label, ";
-  const auto differ = static_cast<std::int64_t>(summary.differing.size());
+  text += "; " + std::to_string(summary.agreeing) + " agree with their label, ";
+  const std::size_t differ = summary.differing.size();
   const std::string differing = std::to_string(differ) + (differ == 1 ? " differs" : " differ");
-  return text + agree + (differ == 0 ? console.good(differing) : console.bad(differing)) + ".\n";
+  text += differ == 0 ? console.good(differing) : console.bad(differing);
+  if (summary.unlabelled > 0)
+    text += "; " + std::to_string(summary.unlabelled) + " without a label";
+  const std::string wrong = std::to_string(summary.unlabelled_wrong) + " wrong";
+  if (summary.unlabelled_wrong > 0) text += ", of these " + console.bad(wrong);
+  return text + ".\n";
 }
 
 CaseResult as_case_result(const CheckedCall& call, bool expect_labels) {
@@ -262,6 +265,8 @@ std::string check_summary_json(const CheckSummary& summary, int exit_code) {
                {"wrong", total.wrong},
                {"doubtful_label", total.doubtful},
                {"agreeing", summary.agreeing},
+               {"unlabelled", summary.unlabelled},
+               {"unlabelled_wrong", summary.unlabelled_wrong},
                {"not_recorded", total.not_recorded},
                {"unsupported", total.unsupported},
                {"unread", summary.unread},

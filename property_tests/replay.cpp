@@ -213,7 +213,8 @@ std::vector<fs::path> fixture_files(const std::vector<fs::path>& paths, const Un
       report_unread(unread, folder);
     };
     const std::vector<fs::path> inside = files_below(path, is_fixture_file, note);
-    if (inside.empty() && whole) throw FixtureError(path.string() + ": holds no .json file");
+    if (inside.empty() && whole)
+      throw FixtureError(path.string() + ": holds no .json file (attest check reads .jsonl)");
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;
