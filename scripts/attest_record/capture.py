@@ -55,6 +55,12 @@ def _too_large(bound, args, name, describer):
     )
 
 
+def _readable(bound, *names):
+    """Whether the arrays that say how much of another is in use are there, with values."""
+    arrays = [bound.get(name) for name in names]
+    return all(describe.is_tensor(array) and describe.has_values(array) for array in arrays)
+
+
 def _replace(args, name, values, shape, strides=None):
     """Puts the part of an array that a call can read in the array's place."""
     described = args[name]
@@ -67,7 +73,9 @@ def _replace(args, name, values, shape, strides=None):
 
 def _keep_rows_in_use(bound, args, describer, notes):
     """req_to_token has a row for every request the server may hold; the call reads a few."""
-    if not _too_large(bound, args, "req_to_token", describer) or "req_pool_indices" not in bound:
+    if not _too_large(bound, args, "req_to_token", describer):
+        return
+    if not _readable(bound, "req_pool_indices", "seq_lens"):
         return
     table, pool = bound["req_to_token"], describe.values_of(bound["req_pool_indices"])
     rows, width = (int(extent) for extent in table.shape)
@@ -89,7 +97,7 @@ def _keep_rows_in_use(bound, args, describer, notes):
 def _keep_columns_in_use(bound, args, describer, notes):
     """A block table is as wide as the longest context; the call reads up to its lengths."""
     lengths = "seqused_k" if "seqused_k" in bound else "seq_lens"
-    if not _too_large(bound, args, "block_table", describer) or lengths not in bound:
+    if not _too_large(bound, args, "block_table", describer) or not _readable(bound, lengths):
         return
     table = bound["block_table"]
     rows, width = (int(extent) for extent in table.shape)
@@ -105,7 +113,7 @@ def _keep_columns_in_use(bound, args, describer, notes):
 def _keep_indices_in_use(bound, args, describer, notes):
     """Ragged indices stand in a buffer for the largest batch. CK's prefill reads 128 past the end."""
     for name in ("kv_page_indices", "kv_indices"):
-        if not _too_large(bound, args, name, describer) or "kv_indptr" not in bound:
+        if not _too_large(bound, args, name, describer) or not _readable(bound, "kv_indptr"):
             continue
         flat = bound[name]
         ends = describe.values_of(bound["kv_indptr"])

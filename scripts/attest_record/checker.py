@@ -76,6 +76,8 @@ class Binary:
 
     def __init__(self, path):
         self.path = str(path)
+        if shutil.which(self.path) is None:
+            raise Unavailable(f"{self.path}: no program that can be run")
 
     def check(self, line):
         command = [self.path, "check", "-", "--json"]

@@ -114,7 +114,7 @@ class Describer:
 
     def _add_values(self, tensor, described):
         if not has_values(tensor):
-            described["sha256"] = "not recorded: meta device"
+            described["sha256"] = getattr(tensor, "why_unread", "") or "not recorded: meta device"
         elif tensor.numel() <= self.max_values:
             values = values_of(tensor)
             described["values"] = values if len(tensor.shape) == 2 else _flat(values)

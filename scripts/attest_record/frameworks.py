@@ -84,3 +84,22 @@ TARGETS = {
 
 # Modules whose methods hand the scheduler's own lengths to every forward below them.
 RUNNERS = {"vllm.v1.worker.gpu_model_runner": ("GPUModelRunner", "execute_model")}
+
+# Methods that replay GPU graphs for the forward batch that is their first argument.
+_EXECUTE = ("execute", "replay")
+REPLAYS = {
+    "sglang.srt.model_executor.cuda_graph_runner": ("CudaGraphRunner", _EXECUTE),
+    "sglang.srt.model_executor.runner.decode_cuda_graph_runner": (
+        "DecodeCudaGraphRunner",
+        _EXECUTE,
+    ),
+    "sglang.srt.speculative.eagle_draft_cuda_graph_runner": ("EAGLEDraftCudaGraphRunner", _EXECUTE),
+    "sglang.srt.speculative.eagle_draft_extend_cuda_graph_runner": (
+        "EAGLEDraftExtendCudaGraphRunner",
+        _EXECUTE,
+    ),
+}
+
+# The graphs themselves.
+GRAPHS = {"torch.cuda.graphs": "CUDAGraph"}
+WATCHED = (*TARGETS, *RUNNERS, *REPLAYS, *GRAPHS)

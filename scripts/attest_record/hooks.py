@@ -6,7 +6,7 @@ import os
 import sys
 
 from . import truth_vllm
-from .frameworks import RUNNERS, TARGETS
+from .frameworks import GRAPHS, REPLAYS, RUNNERS, TARGETS, WATCHED
 
 _MARK = "_attest_wrapped"
 
@@ -25,7 +25,7 @@ class Hooks:
 
     def install(self):
         sys.meta_path.insert(0, self._finder)
-        for name in (*TARGETS, *RUNNERS):
+        for name in WATCHED:
             if name in sys.modules:
                 self.patch(sys.modules[name])
 
@@ -55,6 +55,17 @@ class Hooks:
             owner, method = RUNNERS[module.__name__]
             if hasattr(module, owner):
                 self._replace(getattr(module, owner), method, _running)
+        self._patch_graphs(module)
+
+    def _patch_graphs(self, module):
+        graphs = self.session.graphs
+        owner, methods = REPLAYS.get(module.__name__, ("", ()))
+        for method in methods:
+            if hasattr(module, owner):
+                self._replace(getattr(module, owner), method, graphs.with_batch)
+        graph = getattr(module, GRAPHS.get(module.__name__, ""), None)
+        for method in ("capture_begin", "capture_end", "replay") if graph is not None else ():
+            self._replace(graph, method, getattr(graphs, method))
 
     def _replace(self, owner, name, make):
         original = vars(owner).get(name)
@@ -100,16 +111,20 @@ class Hooks:
         """Decides whether this step is sampled and says who is calling. Once in `every` calls on
         average, the first one always; threads that race here cost a sample, no more."""
         session, step_of, arguments = self.session, target.step_of, target.arguments
+        graphs = session.graphs
         calls = due = 0
 
         def watched(backend, *args, **kwargs):
             nonlocal calls, due
             calls += 1
-            if calls <= due:  # the way of all calls but one in a thousand: nothing else is touched
+            capturing = graphs.capturing and graphs.is_capturing()  # no launch of it may be missed
+            # The way of all calls but one in a thousand: nothing else is touched.
+            if calls <= due and not capturing:
                 return forward(backend, *args, **kwargs)
-            due = calls + session.gap() - 1
-            if not session.may_spend():
-                return forward(backend, *args, **kwargs)
+            if not capturing:
+                due = calls + session.gap() - 1
+                if not session.may_spend():
+                    return forward(backend, *args, **kwargs)
             step = None
             try:
                 self.watch_attributes(backend, target)  # made before install()
@@ -169,7 +184,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         self._hooks, self._busy = hooks, set()
 
     def find_spec(self, name, path=None, target=None):
-        if (name not in TARGETS and name not in RUNNERS) or name in self._busy:
+        if name not in WATCHED or name in self._busy:
             return None
         self._busy.add(name)
         try:

@@ -1,10 +1,7 @@
 """Records and checks calls: what happens to one of them between the framework and the kernel."""
 
 import contextlib
-import hashlib
 import json
-import math
-import os
 import random
 import sys
 import threading
@@ -15,9 +12,12 @@ from typing import NamedTuple
 from . import allow, checker, describe
 from .capture import record_arguments
 from .kernels import UnknownArguments, bind, parameter_names
+from .graphs import Graphs
+from .settings import Settings
 from .truth import NoTruth, sglang_truth
+from .truth_graphs import sglang_capture_truth, sglang_replay_truth
 from .work_plans import LISTS, WorkPlans, unfilled
-from .writer import Budget, Writer
+from .writer import Budget, Writer, file_name
 
 
 class BrokenRule(AssertionError):
@@ -39,57 +39,25 @@ class AttestWarning(UserWarning):
 class Step(NamedTuple):
     """Who is calling: set around the backend's forward method, read where it calls the kernel.
 
-    truth_of: () -> (mode, truth), Raises NoTruth."""
+    truth_of: () -> (mode, truth). captured: the same, of the rows that a graph is captured with.
+    replayed: the same of a replay, from its forward batch or None. All raise NoTruth. owner: the
+    backend."""
 
     site: str
     truth_of: object
+    captured: object
+    replayed: object
+    owner: object = None
 
 
 def sglang_step(site, backend, layer, batch):
-    return Step(site, lambda: sglang_truth(backend, layer, batch))
-
-
-class Settings(NamedTuple):
-    folder: str = ""  # where records go; empty: nowhere
-    live: str = "off"  # off, warn, raise
-    every: int = 1000  # one call in so many, on average
-    allow: str = ""  # an allow list
-    tensors: bool = False  # q, new K and V, and whatever else is small, as safetensors
-    share: float = 0.005  # of the wall time, the most that recording may take
-    max_files: int = 2_000
-    max_mb: int = 256
-    per_second: float = 5.0
-
-    @classmethod
-    def from_environment(cls, environ=os.environ):
-        """ATTEST_RECORD, ATTEST_LIVE, ATTEST_EVERY, ... Raises ValueError naming the variable."""
-        live = environ.get("ATTEST_LIVE", "off") or "off"
-        if live not in ("off", "warn", "raise"):
-            raise ValueError(f"ATTEST_LIVE is {live!r}, expected off, warn or raise")
-        values = {
-            "folder": environ.get("ATTEST_RECORD", ""),
-            "live": live,
-            "allow": environ.get("ATTEST_ALLOW", ""),
-        }
-        values["tensors"] = environ.get("ATTEST_TENSORS", "") not in ("", "0")
-        numbers = (
-            ("every", int),
-            ("share", float),
-            ("max_files", int),
-            ("max_mb", int),
-            ("per_second", float),
-        )
-        for name, kind in numbers:
-            text = environ.get("ATTEST_" + name.upper(), "")
-            if not text:
-                continue
-            try:
-                values[name] = kind(text)
-            except ValueError:
-                raise ValueError(f"ATTEST_{name.upper()} is {text!r}, expected a number") from None
-            if not (math.isfinite(values[name]) and values[name] > 0):
-                raise ValueError(f"ATTEST_{name.upper()} is {text}, expected more than 0")
-        return cls(**values)
+    return Step(
+        site,
+        lambda: sglang_truth(backend, layer, batch),
+        lambda: sglang_capture_truth(backend, layer, batch),
+        lambda now: sglang_replay_truth(backend, layer, now, batch),
+        backend,
+    )
 
 
 class Session:
@@ -97,7 +65,7 @@ class Session:
 
     def __init__(self, settings, check=None):
         self.settings = settings
-        self.checker = check or (checker.find() if settings.live != "off" else None)
+        self.checker = check or _checker_for(settings)
         self.allowed = allow.AllowList.load(settings.allow) if settings.allow else allow.AllowList()
         budget = Budget(settings.max_files, settings.max_mb << 20, settings.per_second)
         self.writer = Writer(settings.folder, budget) if settings.folder else None
@@ -110,6 +78,7 @@ class Session:
         self._random = random.Random(0x5EED)
         self._started, self._spent = time.monotonic(), 0.0
         self._warned = set()
+        self.graphs = Graphs(settings, self.observe_graph, self.may_spend, self.gap)
 
     @property
     def step(self):
@@ -151,8 +120,13 @@ class Session:
         ATTEST_LIVE=raise; nothing else leaves, whatever goes wrong in here."""
         began = time.monotonic()
         try:
-            if not _stream_is_capturing():
-                self._observe(kernel_name, kernel, args, kwargs)
+            if self.graphs.is_capturing():
+                bound = self._bound(kernel_name, kernel, args, kwargs)
+                self.graphs.note(kernel_name, bound, self.step)
+            elif _stream_is_capturing():
+                self._warn_once(f"{self.step.site}/{kernel_name}: {_UNSEEN_CAPTURE}")
+            else:
+                self._judge(*self.record_of(kernel_name, kernel, args, kwargs, self.step))
         except BrokenRule:
             raise
         except Exception as error:  # the framework's call matters more than this record
@@ -160,32 +134,52 @@ class Session:
         finally:
             self._spent += time.monotonic() - began
 
-    def _observe(self, kernel_name, kernel, args, kwargs):
-        record, bound = self.record_of(kernel_name, kernel, args, kwargs, self.step)
+    def observe_graph(self, launch, path, batch):
+        """A launch inside a graph, when its capture has ended or after a replay, of `batch` where that
+        is known. Raises as observe() does."""
+        began = time.monotonic()
+        try:
+            step, replayed = launch.step, launch.step.replayed
+            truth_of = step.captured if path == "capture" else lambda: replayed(batch)
+            step = step._replace(truth_of=truth_of)
+            self._judge(*self._record(launch.kernel_name, launch.bound, step, path))
+        except BrokenRule:
+            raise
+        except Exception as error:
+            self._tell(launch.kernel_name, error)
+        finally:
+            self._spent += time.monotonic() - began
+
+    def _judge(self, record, bound):
         broken, result = [], None
         if self.checker is not None:
             try:
                 result = self.checker.check(json.dumps(record, allow_nan=False))
                 broken = self._counted(record, result)
             except checker.Unavailable as error:  # the record is worth keeping all the same
-                self._tell(kernel_name, error)
+                self._tell(record["kernel"], error, "checked")
         self._write(record, broken, bound)
         if broken:
             self._report(record, broken)
-        elif result is not None and not result.judged:
-            self._warn_once(f"{record['id']}: not judged: {result.reason}")
+        elif result is not None and not result.judged and record["path"] != "capture":
+            self._warn_once(f"{_site(record)}: not judged: {result.reason}")
 
     def record_of(self, kernel_name, kernel, args, kwargs, step):
         """(the captured call, its arguments by name). Raises UnknownArguments."""
+        return self._record(kernel_name, self._bound(kernel_name, kernel, args, kwargs), step)
+
+    def _bound(self, kernel_name, kernel, args, kwargs):
         names = self._names.get(kernel_name)
         if names is None or names[0] is not kernel:
             self._names[kernel_name] = names = (kernel, parameter_names(kernel))
-        bound = bind(kernel_name, args, kwargs, names[1])
+        return bind(kernel_name, args, kwargs, names[1])
+
+    def _record(self, kernel_name, bound, step, path="eager"):
         describer = describe.Describer()
         plan = self.work_plans.of(bound)
         lists = LISTS if plan else ()
         arguments, notes = record_arguments(kernel_name, bound, describer, lists)
-        record = {"id": "", "kernel": kernel_name, "path": "eager", "args": arguments}
+        record = {"id": "", "kernel": kernel_name, "path": path, "args": arguments}
         reason = unfilled(arguments) if plan else None
         if plan and not reason:
             record["work_plan"] = plan
@@ -217,10 +211,10 @@ class Session:
 
     def _report(self, record, findings):
         rejecting = [f for f in findings if f["severity"] in ("wrong", "fault")]
-        text = f"{record['id']}: " + "; ".join(checker.sentence(f) for f in rejecting or findings)
+        text = f"{_site(record)}: " + "; ".join(checker.sentence(f) for f in rejecting or findings)
         if rejecting and self.settings.live == "raise":
             raise BrokenRule(text, findings, record)
-        self._warn_once(text, key=(record["id"], tuple(sorted({f["rule"] for f in findings}))))
+        self._warn_once(text, key=(_site(record), tuple(sorted({f["rule"] for f in findings}))))
 
     def _warn_once(self, text, key=None):
         key = key or text
@@ -245,24 +239,50 @@ class Session:
 
             write_tensors(path.with_suffix(".safetensors"), bound, self.writer)
 
-    def _tell(self, kernel_name, error):
+    def _tell(self, kernel_name, error, done="recorded"):
         self.counts["failures"] += 1
         if self._told < 5:
             self._told += 1
             kind = (
                 ""
-                if isinstance(error, (UnknownArguments, OSError))
+                if isinstance(error, (UnknownArguments, OSError, checker.Unavailable))
                 else f"{type(error).__name__}: "
             )
             print(
-                f"attest: a call of {kernel_name} was not recorded: {kind}{error}", file=sys.stderr
+                f"attest: a call of {kernel_name} was not {done}: {kind}{error}", file=sys.stderr
             )
 
     def after_fork(self):
         """Another thread may have held a lock when the process forked, and is not there now."""
         self._lock, self.sampling = threading.Lock(), int(self.step is not None)
+        self.graphs.after_fork()
         if self.writer:
             self.writer.after_fork()
+
+
+_UNSEEN_CAPTURE = (
+    "a graph is captured otherwise than by torch.cuda.CUDAGraph: its calls are not watched"
+)
+
+
+def _checker_for(settings):
+    """None: nothing is to be checked, or nothing can be and the records are worth having alone."""
+    if settings.live == "off":
+        return None
+    try:
+        return checker.find()
+    except checker.Unavailable as error:
+        if settings.live == "raise" or not settings.folder:
+            raise
+        print(
+            f"attest: calls are recorded in {settings.folder} and NOT checked: {error}",
+            file=sys.stderr,
+        )
+        return None
+
+
+def _site(record):
+    return record["id"] + ("" if record["path"] == "eager" else f" ({record['path']})")
 
 
 def _stream_is_capturing():
@@ -275,26 +295,3 @@ def _stream_is_capturing():
         )
     except Exception:
         return False
-
-
-def signature(record):
-    """What makes two calls distinct: kernel, site, dtypes, layouts and sizes by powers of two; not
-    the values."""
-    parts = [record["id"], record["path"]]
-    for name, value in sorted(record["args"].items()):
-        if isinstance(value, dict):
-            large = value["storage_bytes"] >= 1 << 31
-            bits = [extent.bit_length() for extent in value["shape"]]
-            parts.append((name, value["dtype"], bits, 0 in value["strides"], large))
-        elif isinstance(value, bool) or not isinstance(value, int):
-            parts.append((name, value))
-        else:
-            parts.append((name, value.bit_length()))
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-def file_name(record, broken):
-    """Calls that break other rules are other calls."""
-    rules = ".".join(sorted({f["rule"] for f in broken}))
-    mark = "-broken-" + hashlib.sha256(rules.encode()).hexdigest()[:8] if broken else ""
-    return f"{record['kernel']}-{record.get('mode', 'unknown')}-{signature(record)}{mark}"

@@ -78,24 +78,29 @@ def _runs_of_rows(matrix, lengths):
 
 def sglang_truth(backend, layer, batch):
     """(mode, truth) as docs/captured_calls.md has them. Raises NoTruth."""
-    _refuse_what_lengths_do_not_tell(backend, layer)
+    refuse_what_lengths_do_not_tell(backend, layer)
     mode = mode_of(batch, backend)
     rows = _rows(mode, backend, batch)
+    truth = of_rows(rows, backend, layer, [True] * len(rows.committed))
+    truth.update(_slots(backend, layer, batch, rows))
+    return mode, truth
+
+
+def of_rows(rows, backend, layer, live):
     truth = {
         "committed": rows.committed,
         "new_tokens": rows.new_tokens,
-        "live": [True] * len(rows.committed),
+        "live": live,
         **_model(backend, layer),
         "num_draft_tokens": getattr(backend, "num_draft_tokens", None),
         "topk": rows.topk,
     }
     if rows.step is not None:
         truth["draft_step"], truth["base_committed"] = rows.step, rows.base
-    truth.update(_slots(backend, layer, batch, rows))
-    return mode, truth
+    return truth
 
 
-def _refuse_what_lengths_do_not_tell(backend, layer):
+def refuse_what_lengths_do_not_tell(backend, layer):
     if getattr(layer, "is_cross_attention", False):
         raise NoTruth("cross attention reads an encoder's tokens")
     attn_type = getattr(layer, "attn_type", None)
@@ -106,7 +111,7 @@ def _refuse_what_lengths_do_not_tell(backend, layer):
             raise NoTruth("each rank of decode context parallelism reads its share of the keys")
 
 
-class _Rows:
+class Rows:
     """Lengths per kernel row; `base`, `step` and `topk` for draft decode."""
 
     def __init__(self, committed, new_tokens, topk=1, step=None, base=None):
@@ -114,25 +119,30 @@ class _Rows:
         self.topk, self.step, self.base = topk, step, base
 
 
+def topk_of(backend, batch):
+    spec = getattr(batch, "spec_info", None)
+    return int(getattr(backend, "topk", None) or getattr(spec, "topk", None) or 1)
+
+
 def _rows(mode, backend, batch):
     lengths = integers(batch.seq_lens)
-    topk = int(getattr(backend, "topk", None) or getattr(batch.spec_info, "topk", None) or 1)
+    topk = topk_of(backend, batch)
     if mode in ("decode", "idle"):
-        return _Rows([length - 1 for length in lengths], [1] * len(lengths))
+        return Rows([length - 1 for length in lengths], [1] * len(lengths))
     if mode == "draft_decode":
         step, topk = backend.attest_draft_step, backend.attest_draft_topk
         base = [length for length in lengths for _ in range(topk)]
-        return _Rows([length + step for length in base], [1] * len(base), topk, step, base)
+        return Rows([length + step for length in base], [1] * len(base), topk, step, base)
     if mode == "target_verify":
-        return _Rows(lengths, _verify_widths(backend, batch, lengths), topk)
+        return Rows(lengths, _verify_widths(backend, batch, lengths), topk)
     extended = getattr(batch, "extend_seq_lens", None)
     if extended is None:
         raise NoTruth(f"{mode} without extend_seq_lens")
     new_tokens = integers(extended)
     prefixes = getattr(batch, "extend_prefix_lens", None)
     if prefixes is not None and mode != "draft_extend_v2":
-        return _Rows(integers(prefixes), new_tokens, topk)
-    return _Rows([length - new for length, new in zip(lengths, new_tokens)], new_tokens, topk)
+        return Rows(integers(prefixes), new_tokens, topk)
+    return Rows([length - new for length, new in zip(lengths, new_tokens)], new_tokens, topk)
 
 
 def _verify_widths(backend, batch, committed):
@@ -195,9 +205,6 @@ def _table(backend, batch):
 def _slots(backend, layer, batch, rows):
     """The slots of every row's tokens, and the size of the pool that the layer reads."""
     table = _table(backend, batch)
-    pool = getattr(backend, "token_to_kv_pool", None) or getattr(batch, "token_to_kv_pool", None)
-    if pool is None:
-        raise NoTruth("neither the backend nor the batch has a KV pool")
     requests = integers(batch.req_pool_indices)
     lengths = [committed + new for committed, new in zip(rows.committed, rows.new_tokens)]
     if rows.step is not None:
@@ -211,21 +218,33 @@ def _slots(backend, layer, batch, rows):
     if rows.step is not None and rows.topk > 1:
         matrix = _branches(backend, matrix, rows)
     matrix = matrix[:, : max(lengths, default=0)]
-    result = {"req_to_token_runs": _runs_of_rows(matrix, lengths) if any(lengths) else []}
-    windowed = (
-        getattr(layer, "sliding_window_size", None) is not None and layer.sliding_window_size >= 0
-    )
-    mapping = getattr(pool, "full_to_swa_index_mapping", None)
-    if windowed and mapping is not None:
-        result["swa_slot_runs"] = [
+    mapping, found = pool_of(backend, layer, batch)
+    if mapping is not None:
+        found["swa_slot_runs"] = [
             runs_of(integers(mapping[matrix[i, :length].long()]))
             for i, length in enumerate(lengths)
         ]
-        pool = getattr(pool, "swa_kv_pool", pool)
-    result["pool_tokens"] = int(pool.size)
-    if "swa_slot_runs" not in result:  # a pool of its own numbers its layers itself
-        result.update(_pools(pool, layer))
-    return result
+    return {**found, "req_to_token_runs": _runs_of_rows(matrix, lengths) if any(lengths) else []}
+
+
+def pool_of(backend, layer, batch):
+    """(where a windowed layer's own pool has the slots of the full one, or None, the truth about the
+    pool that the layer reads; the runs of slots in it are still empty)."""
+    pool = getattr(backend, "token_to_kv_pool", None) or getattr(batch, "token_to_kv_pool", None)
+    if pool is None:
+        raise NoTruth("neither the backend nor the batch has a KV pool")
+    windowed = (
+        getattr(layer, "sliding_window_size", None) is not None and layer.sliding_window_size >= 0
+    )
+    mapping = getattr(pool, "full_to_swa_index_mapping", None) if windowed else None
+    if mapping is None:
+        return None, {
+            "req_to_token_runs": [],
+            "pool_tokens": int(pool.size),
+            **_pools(pool, layer),
+        }
+    own = getattr(pool, "swa_kv_pool", pool)  # it numbers its layers itself: no view of it
+    return mapping, {"req_to_token_runs": [], "swa_slot_runs": [], "pool_tokens": int(own.size)}
 
 
 def _pools(pool, layer):

@@ -1,5 +1,6 @@
 """Records on disk: one JSON file per distinct call, whole or not there, within a budget."""
 
+import hashlib
 import json
 import os
 import threading
@@ -100,3 +101,26 @@ class Writer:
                     leftover.unlink()
             except OSError:
                 pass
+
+
+def signature(record):
+    """What makes two calls distinct: kernel, site, dtypes, layouts and sizes by powers of two; not
+    the values."""
+    parts = [record["id"], record["path"]]
+    for name, value in sorted(record["args"].items()):
+        if isinstance(value, dict):
+            large = value["storage_bytes"] >= 1 << 31
+            bits = [extent.bit_length() for extent in value["shape"]]
+            parts.append((name, value["dtype"], bits, 0 in value["strides"], large))
+        elif isinstance(value, bool) or not isinstance(value, int):
+            parts.append((name, value))
+        else:
+            parts.append((name, value.bit_length()))
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def file_name(record, broken):
+    """Calls that break other rules are other calls."""
+    rules = ".".join(sorted({f["rule"] for f in broken}))
+    mark = "-broken-" + hashlib.sha256(rules.encode()).hexdigest()[:8] if broken else ""
+    return f"{record['kernel']}-{record.get('mode', 'unknown')}-{signature(record)}{mark}"

@@ -1,6 +1,7 @@
 """Whatever happens to the recorder, it never stands in the framework's way, nor fills its disk."""
 
 import errno
+import io
 import os
 import random
 import signal
@@ -237,6 +238,41 @@ class Limits(toy.Recording):
         self.assertEqual(session.counts["throttled"], 0)
 
 
+class WithoutAChecker(toy.Recording):
+    """Whoever asks for records and a live check has the records, and is told that none is checked."""
+
+    def setUp(self):
+        super().setUp()
+        checker.forget()
+        self.addCleanup(checker.forget)
+        missing = {"ATTEST_BIN": "/nowhere/attest", "ATTEST_LIB": ""}
+        self.enterContext(mock.patch.dict(os.environ, missing))
+
+    def test_calls_are_recorded_and_it_is_said(self):
+        with mock.patch("sys.stderr", io.StringIO()) as said:
+            session = self.install(live="warn")
+            toy.Server(toy.imported()).verify(short_by=4)
+        self.assertEqual((len(self.records()), session.counts["judged"]), (1, 0))
+        self.assertRegex(said.getvalue(), "recorded in .* and NOT checked: .*/nowhere/attest")
+
+    def test_raise_does_not_start(self):
+        with self.assertRaises(attest_record.Unavailable):
+            self.install(live="raise")
+
+    def test_one_that_goes_away_later_is_named_and_the_call_recorded(self):
+        class Gone:
+            def check(self, line):
+                raise attest_record.Unavailable("attest: gone")
+
+        with mock.patch.object(checker, "find", Gone), mock.patch(
+            "sys.stderr", io.StringIO()
+        ) as said:
+            self.install(live="warn")
+            toy.Server(toy.imported()).verify()
+        self.assertEqual(len(self.records()), 1)
+        self.assertIn("a call of unified_attention was not checked: attest: gone", said.getvalue())
+
+
 class Environment(unittest.TestCase):
     def test_is_read(self):
         given = {
@@ -280,6 +316,12 @@ class Checker(unittest.TestCase):
         with mock.patch.dict(os.environ, {"ATTEST_LIB": "/nowhere/libattest.so"}):
             with self.assertRaisesRegex(attest_record.Unavailable, "/nowhere.*ATTEST_LIB"):
                 checker.find()
+
+    def test_a_program_that_is_not_there(self):
+        for path in ("/nowhere/attest", "/etc/passwd"):
+            with mock.patch.dict(os.environ, {"ATTEST_BIN": path, "ATTEST_LIB": ""}):
+                with self.assertRaisesRegex(attest_record.Unavailable, f"{path}.*can be run"):
+                    checker.find()
 
     def test_install_fails_before_it_changes_anything(self):
         before = list(sys.meta_path)
