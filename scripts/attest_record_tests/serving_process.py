@@ -1,13 +1,19 @@
 """A process that serves with the four opening bugs, one after the other, as SGLang calls its kernels:
 eagerly, while a graph is captured, by replaying it. Prints what was reported, as JSON.
 
-Run below `python3 -m attest_record --live ...` with made_up_server on PYTHONPATH.
+Run below `python3 -m attest_record --live ...` with made_up_server on PYTHONPATH, and made_up_torch, or
+ATTEST_TEST_TORCH=real: then graphs are those of a GPU.
 """
 
 import json
+import os
 import warnings
 
 import torch
+
+if os.environ.get("ATTEST_TEST_TORCH") == "real":
+    torch.set_default_device("cuda")
+
 from sglang.srt.layers.attention import aiter_backend, intel_amx_backend
 from sglang.srt.model_executor.runner.decode_cuda_graph_runner import DecodeCudaGraphRunner
 

@@ -3,6 +3,8 @@
 import torch
 
 LAUNCHED = []
+# On a GPU an operator is part of the graph by itself.
+_made = getattr(torch.cuda, "made", lambda make: make())
 
 
 def unified_attention(
@@ -87,7 +89,7 @@ class AiterAttnBackend:
             shape = (*k.shape[:2], layer.tp_q_head_num, k.shape[3])
             k, v = k.expand(*shape), v.expand(*shape)
         kind = torch.int32 if self.bug == "int32 lengths" else torch.int64
-        used = torch.cuda.made(lambda: (self.lengths[:rows] + 0).to(kind))
+        used = _made(lambda: (self.lengths[:rows] + 0).to(kind))
         return unified_attention(
             q, k, v, out=q.new_empty(q.shape), cu_seqlens_q=offsets, seqused_k=used,
             max_seqlen_q=self.longest, max_seqlen_k=self.max_context_len, softmax_scale=layer.scaling,

@@ -19,12 +19,9 @@ class DecodeCudaGraphRunner:
         dummy.out_cache_loc = zeros(tokens, torch.int64)
         dummy.seq_lens = batch.extend_seq_lens.long()
         self.backend.init_forward_metadata(dummy)
-        self.graph.capture_begin()
-        try:
+        with torch.cuda.graph(self.graph):
             for layer in self.layers:
                 self.backend.forward_extend(*rows, layer, dummy)
-        finally:
-            self.graph.capture_end()
 
     def execute(self, forward_batch):
         self.backend.init_forward_metadata(forward_batch)

@@ -42,6 +42,17 @@ class CUDAGraph:
             tensor._write(make().flat())
 
 
+class graph:  # noqa: N801: torch's name
+    def __init__(self, cuda_graph):
+        self.cuda_graph = cuda_graph
+
+    def __enter__(self):
+        self.cuda_graph.capture_begin()
+
+    def __exit__(self, *_):
+        self.cuda_graph.capture_end()
+
+
 def made(make):
     """What an operator gives: at once, or in the graph that is captured, where it has no value yet."""
     value = make()
