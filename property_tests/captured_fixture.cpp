@@ -229,7 +229,7 @@ std::string source_of(const CapturedCall& captured) {
 std::variant<CapturedFixture, std::string> fixture_of_captured(
     const CapturedCall& captured, const CapturedFixtureOptions& options) {
   if (!captured.call || !captured.problem) {
-    return captured.unsupported.empty() ? "no truth recorded" : captured.unsupported;
+    return why_not_judged(captured);
   }
   auto chosen_target = target_of(*captured.problem, *captured.call, options);
   if (auto* const why = std::get_if<std::string>(&chosen_target)) return std::move(*why);

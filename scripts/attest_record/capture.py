@@ -9,7 +9,7 @@ def record_arguments(kernel_name, bound, describer, more_arrays=()):
     more_arrays: that are metadata in this call."""
     kernel = KERNELS[kernel_name]
     args, notes = {}, []
-    bound = _with_one_window(kernel_name, bound)
+    bound = _of_vllms_versions(kernel_name, bound)
     for name, value in bound.items():
         known = name in kernel.arguments or name in kernel.arrays
         if name in kernel.neutral and is_neutral(kernel_name, name, value):
@@ -30,12 +30,17 @@ def record_arguments(kernel_name, bound, describer, more_arrays=()):
     return args, notes
 
 
-def _with_one_window(kernel_name, bound):
-    """vLLM's CPU kernel takes the number of keys; earlier ones the largest distances to the left and
-    to the right, as a pair or, in the C++ operator, apart. -1 is off in all of them."""
+def _of_vllms_versions(kernel_name, bound):
+    """vLLM's CPU kernel takes the factors of an fp8 cache as numbers or as tensors of one. Its window is
+    the number of keys; earlier, the largest distances to the left and to the right, as a pair or, in
+    the C++ operator, apart. -1 is off in all of them."""
     if kernel_name != "cpu_attention_with_kv_cache":
         return bound
     joined = dict(bound)
+    for name in ("k_scale", "v_scale"):  # a number to the checker
+        scale = joined.get(name)
+        if describe.is_tensor(scale) and describe.has_values(scale) and scale.numel() == 1:
+            joined[name] = float(scale.item())
     if "sliding_window_left" in joined:
         left, right = joined.pop("sliding_window_left"), joined.pop("sliding_window_right", -1)
         joined["sliding_window"] = (left, right)

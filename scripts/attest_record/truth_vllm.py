@@ -38,6 +38,9 @@ def vllm_truth(backend, kv_cache):
     now = getattr(_running, "now", None)
     if now is None:
         raise NoTruth("no model runner is running: a warm-up, or a runner that is not watched")
+    attn_type = getattr(backend, "attn_type", None)
+    if "encoder" in str(getattr(attn_type, "value", attn_type)).lower():
+        raise NoTruth("an encoder's layer is not causal, or reads an encoder's tokens")
     runner, scheduled = now
     batch = runner.input_batch
     requests = list(batch.req_ids)[: batch.num_reqs]

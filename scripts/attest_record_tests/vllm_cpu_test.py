@@ -9,6 +9,7 @@ import tempfile
 import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import attest_record
 from attest_record import checker
@@ -151,6 +152,25 @@ class CpuAttention(unittest.TestCase):
                     self.assertEqual(record["args"]["key_cache"]["shape"], [12, 2, 32, 64])
                     self.assertEqual(record["truth"]["page_size"], 32)
                     self.assertEqual(self.findings(record), (0, []))
+
+    def test_factors_in_tensors_are_numbers(self):
+        one, half = (torch.tensor([value], dtype=torch.float32) for value in (1.0, 0.5))
+        bound = {"k_scale": one, "v_scale": half, "causal": True}
+        describer = attest_record.session.describe.Describer()
+        kernel = "cpu_attention_with_kv_cache"
+        args, _ = attest_record.session.record_arguments(kernel, bound, describer)
+        self.assertEqual((args.get("k_scale"), args["v_scale"]), (None, 0.5))
+
+    def test_an_encoders_layer_has_no_truth(self):
+        backends = importlib.import_module("vllm.v1.attention.backends.cpu_attn")
+        with mock.patch.object(
+            backends.CPUAttentionBackendImpl, "attn_type", "encoder_decoder", create=True
+        ):
+            record = self.record(True)
+        self.assertNotIn("truth", record)
+        self.assertIn("no truth: an encoder's layer", record["notes"][0])
+        result = checker.find().check(json.dumps(record))
+        self.assertEqual((result.code, result.reason), (3, record["notes"][0]))
 
     def test_committed_lengths_in_place_of_the_total_are_rejected(self):
         code, rules = self.findings(self.record(True, lengths=(35, 3)))
