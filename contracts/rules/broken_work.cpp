@@ -62,6 +62,8 @@ void break_merges(BrokenCalls& calls) {
                    [](MlaDecodeCall& c) { c.planned_for->max_seqlen_qo = 1; });
   calls.persistent("work_plan.is_the_launchs", "the types are not passed", mla_verify(),
                    [](MlaDecodeCall& c) { c.planned_for->dtype_kv.reset(); });
+  calls.persistent("work_plan.is_the_launchs", "more works than the plan has splits", mla_verify(),
+                   [](MlaDecodeCall& c) { c.planned_for->max_splits = 1; });
   calls.persistent("work_plan.is_the_launchs", "sized for another mode", mla_verify(),
                    [](MlaDecodeCall& c) { c.sized_for->fast_mode = false; });
 }

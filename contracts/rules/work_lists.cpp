@@ -150,10 +150,30 @@ void check_plan(std::string_view name, const WorkPlan& plan, const MlaDecodeCall
         "kv_buffer's");
 }
 
+/// Works over the same rows of a request are the splits of its keys.
+void splits_are_the_planned(std::int64_t most, const MlaDecodeCall& call, Report& report) {
+  if (most < 1 || !judged_work_lists(call)) return;
+  const WorkTiles tiles(call);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> splits;  // by request, first row
+  for (const WorkItem& work : tiles.lists().works) {
+    if (!WorkTiles::is_empty(work)) ++splits[{work.request, work.first_row}];
+  }
+  for (const auto& [tile, count] : splits) {
+    if (count <= most) continue;
+    report.add(Severity::policy,
+               "the number of works from row " + std::to_string(tile.second) + " of request " +
+                   std::to_string(tile.first),
+               std::to_string(count), std::to_string(most) + " or less = planned_for.max_splits");
+  }
+}
+
 void plan_is_the_launchs(const MlaDecodeCall& call, const Truth&, Report& report) {
   if (!call.persistent) return;
   if (call.sized_for) check_plan("sized_for", *call.sized_for, call, report);
-  if (call.planned_for) check_plan("planned_for", *call.planned_for, call, report);
+  if (call.planned_for) {
+    check_plan("planned_for", *call.planned_for, call, report);
+    splits_are_the_planned(call.planned_for->max_splits, call, report);
+  }
   if (!call.sized_for || !call.planned_for) return;
   const auto flag = [](bool value) { return std::string(value ? "true" : "false"); };
   const auto agree = [&](std::string_view field, const std::string& got,

@@ -86,6 +86,7 @@ class WorkPlans:
         heads = bound["num_heads_per_head_k"] * bound["num_heads_k"]
         dtypes = bound.get("dtype_q"), bound.get("dtype_kv")
         plan = _plan(bound.get("max_seqlen_qo", -1), heads, dtypes, bound)
+        plan["max_splits"] = int(bound.get("max_split_per_batch", -1))
         with self._lock:
             self._remember(self._planned, _place(bound["work_info_set"]), plan)
 

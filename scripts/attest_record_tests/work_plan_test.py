@@ -123,6 +123,7 @@ class WorkPlans(toy.Recording):
         record, rules = self.findings()
         self.assertEqual(record["work_plan"]["metadata"]["max_seqlen_qo"], 4)
         self.assertEqual(record["work_plan"]["info"]["num_heads"], 16)
+        self.assertEqual(record["work_plan"]["metadata"]["max_splits"], -1)
         self.assertEqual(record["args"]["work_info_set"]["values"][1][:6], [1, -1, 4, 8, 44, 57])
         self.assertEqual(rules, set())
 
