@@ -65,17 +65,21 @@ class Votes {
     ++group->calls;
     votes_.push_back({&site, value});
   }
-  /// Calls f(site, its value, the value of most, who has that) for each that says otherwise. Of
-  /// equally many the first say what is right.
+  /// Calls f(site, its value, the right value, who has that) for each that says otherwise. Right is
+  /// what the layer wants where a call says so, else what most say, of equally many the first.
   template <class F>
-  void for_each_dissenter(F f) const {
+  void for_each_dissenter(const std::optional<T>& layers, F f) const {
     if (groups_.size() < 2) return;
-    const Group& most = *std::ranges::max_element(groups_, {}, &Group::calls);
-    std::string holders = ", as " + most.first->name;
-    holders +=
-        most.calls == 1 ? " has it" : " and " + std::to_string(most.calls - 1) + " more have it";
+    auto right = std::ranges::max_element(groups_, {}, &Group::calls);
+    const auto wanted = std::ranges::find_if(
+        groups_, [&](const Group& group) { return layers && same(group.value, *layers); });
+    if (wanted != groups_.end()) right = wanted;
+    std::string holders = right == wanted ? ", the layer's" : "";
+    holders += ", as " + right->first->name;
+    holders += right->calls == 1 ? " has it"
+                                 : " and " + std::to_string(right->calls - 1) + " more have it";
     for (const auto& [site, value] : votes_) {
-      if (!same(value, most.value)) f(*site, value, most.value, holders);
+      if (!same(value, right->value)) f(*site, value, right->value, holders);
     }
   }
 
@@ -89,8 +93,8 @@ class Votes {
   std::vector<std::pair<const SiteCall*, T>> votes_;
 };
 
-/// Every site whose number differs from that of most.
-void expect_equal(const LayerCalls& calls, std::string_view what,
+/// Every site whose number is not the right one.
+void expect_equal(const LayerCalls& calls, std::string_view what, double layers,
                   const std::function<double(const Attended&)>& number, Report& report) {
   Votes<double> votes;
   for (const SiteCall& site : calls.all()) {
@@ -98,19 +102,22 @@ void expect_equal(const LayerCalls& calls, std::string_view what,
     votes.add(site, number(meaning_of(site)));
   }
   votes.for_each_dissenter(
-      [&](const SiteCall& site, double got, double wanted, const std::string& holders) {
+      layers, [&](const SiteCall& site, double got, double wanted, const std::string& holders) {
         report.add(std::string(what) + " of " + site.name, number_text(got),
                    number_text(wanted) + holders);
       });
 }
 
 void scale_agrees(const LayerCalls& calls, Report& report) {
-  expect_equal(calls, "the scale", [](const Attended& a) { return a.scale; }, report);
+  const double layers = calls.all().front().problem.model.softmax_scale;
+  expect_equal(calls, "the scale", layers, [](const Attended& a) { return a.scale; }, report);
 }
 
 void softcap_agrees(const LayerCalls& calls, Report& report) {
+  const double layers = std::max(0.0, calls.all().front().problem.model.softcap);
   expect_equal(
-      calls, "the logit cap", [](const Attended& a) { return std::max(0.0, a.softcap); }, report);
+      calls, "the logit cap", layers, [](const Attended& a) { return std::max(0.0, a.softcap); },
+      report);
 }
 
 void window_agrees(const LayerCalls& calls, Report& report) {
@@ -118,13 +125,14 @@ void window_agrees(const LayerCalls& calls, Report& report) {
   for (const SiteCall& site : calls.all()) {
     if (const std::optional<std::int64_t> keys = window_of(site.call)) votes.add(site, *keys);
   }
-  votes.for_each_dissenter(
-      [&](const SiteCall& site, std::int64_t got, std::int64_t wanted, const std::string& holders) {
-        // Which of the two conventions the model wants is an open question (docs/findings).
-        const bool one_key = wanted > 0 && got > 0 && std::abs(got - wanted) == 1;
-        report.add(one_key ? Severity::policy : Severity::wrong, "the window of " + site.name,
-                   window_text(got), window_text(wanted) + holders);
-      });
+  const std::int64_t layers = calls.all().front().problem.model.window.value_or(0);
+  votes.for_each_dissenter(layers, [&](const SiteCall& site, std::int64_t got, std::int64_t wanted,
+                                       const std::string& holders) {
+    // Which of the two conventions the model wants is an open question (docs/findings).
+    const bool one_key = wanted > 0 && got > 0 && std::abs(got - wanted) == 1;
+    report.add(one_key ? Severity::policy : Severity::wrong, "the window of " + site.name,
+               window_text(got), window_text(wanted) + holders);
+  });
 }
 
 /// The array whose dtype a kernel may take into its offsets.
@@ -143,11 +151,11 @@ void length_dtypes_agree(const LayerCalls& calls, Report& report) {
     if (array != nullptr) votes[signature_of(site.call)].add(site, array->meta.dtype);
   }
   for (const auto& [signature, of] : votes) {
-    of.for_each_dissenter(
-        [&](const SiteCall& site, Dtype got, Dtype wanted, const std::string& holders) {
-          report.add("the index dtype of " + site.name, std::string(name(got)),
-                     std::string(name(wanted)) + holders);
-        });
+    of.for_each_dissenter(std::nullopt, [&](const SiteCall& site, Dtype got, Dtype wanted,
+                                            const std::string& holders) {
+      report.add("the index dtype of " + site.name, std::string(name(got)),
+                 std::string(name(wanted)) + holders);
+    });
   }
 }
 

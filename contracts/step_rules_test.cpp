@@ -83,9 +83,26 @@ TEST(StepRules, BlameTheCallThatDiffersFromMost) {
   ASSERT_EQ(report.findings().size(), 2U);
   for (const Finding& f : report.findings()) {
     EXPECT_NE(f.where.find(" of the prompt"), std::string::npos) << to_string(f);
-    EXPECT_NE(f.expected.find(", as the step and 1 more have it"), std::string::npos)
+    EXPECT_NE(f.expected.find(", the layer's, as the step and 1 more have it"), std::string::npos)
         << to_string(f);
   }
+}
+
+TEST(StepRules, BlameTheCallsThatAreNotTheLayersHoweverMany) {
+  Sites sites;
+  unified(sites.eager).softmax_scale = unified(sites.graph).softmax_scale = 0.2;
+  const Report report = sites.check();
+  ASSERT_EQ(report.findings().size(), 2U);
+  for (const Finding& f : report.findings()) {
+    EXPECT_NE(f.expected.find(", the layer's, as the prompt has it"), std::string::npos)
+        << to_string(f);
+  }
+  std::get<BatchPrefillCall>(sites.prefill).softmax_scale = 0.3;  // now nobody has the layer's
+  const Report alone = sites.check();
+  ASSERT_EQ(alone.findings().size(), 1U);
+  EXPECT_NE(alone.findings().front().expected.find("0.2, as the step and 1 more have it"),
+            std::string::npos)
+      << to_string(alone.findings().front());
 }
 
 TEST(StepRules, LeaveOneKeyOfAWindowToPolicyAndRejectMore) {
