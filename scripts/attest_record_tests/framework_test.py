@@ -26,6 +26,17 @@ def _rules(error):
     }
 
 
+def fill_as_a_graph(backend, nobody, batch):
+    """Metadata as a graph has it: made while rows of nobody are captured, then refilled."""
+    fill = backend.get_cuda_graph_seq_len_fill_value()
+    nobody.seq_lens = torch.tensor([fill] * nobody.batch_size, dtype=torch.int64)
+    nobody.req_pool_indices = torch.zeros(nobody.batch_size, dtype=torch.int64)
+    for in_capture, filled in ((True, nobody), (False, batch)):
+        backend.init_forward_metadata_out_graph(filled, in_capture)
+        if hasattr(backend, "init_forward_metadata_in_graph"):
+            backend.init_forward_metadata_in_graph(filled)
+
+
 class _Case(unittest.TestCase):
     def tearDown(self):
         source.unload()
@@ -177,20 +188,59 @@ class AiterVerifyWidth(_Case):
                 )
 
 
+class AiterVerifyWidthInAGraph(_Case):
+    """The same in the metadata of a graph: captured with rows of nobody, refilled for the batch."""
+
+    def verify(self, version, width, configured=4):
+        here = World([141, 63], draft_tokens=configured)
+        module = source.load(version, AITER, here.settings)
+        with attest_record.stub(module) as calls:
+            backend = module.AiterAttnBackend(here.runner)
+            backend.init_cuda_graph_state(2, 2 * width)
+            batch = here.batch("target_verify", [width, width])
+            fill_as_a_graph(backend, here.batch("target_verify", [width, width]), batch)
+            backend.forward_extend(*here.rows(2 * width), here.layer, batch)
+        return calls
+
+    @_versions("0.5.16", "0.5.19")
+    def test_a_shorter_draft_breaks_the_lengths_before_the_fix(self):
+        for version in ("0.5.16", "0.5.19"):
+            with self.subTest(version):
+                self.assert_breaks(
+                    "seqused_k.counts_this_steps_tokens", lambda: self.verify(version, 2)
+                )
+
+    @_versions("0.5.18", "0.5.20")
+    def test_a_shorter_draft_is_right_after_the_fix(self):
+        for version in ("0.5.18", "0.5.20"):
+            with self.subTest(version):
+                self.assertEqual([call.code for call in self.verify(version, 2)], [0])
+
+    @_versions("0.5.16", "0.5.19")
+    def test_the_configured_width_is_right_in_all_of_them(self):
+        for version in ("0.5.16", "0.5.19"):
+            with self.subTest(version):
+                self.assertEqual([call.code for call in self.verify(version, 4)], [0])
+
+
 class AiterLengthDtype(_Case):
     """sgl-project/sglang#36541: int32 lengths over 2 GiB of K. No release was without the fix, so it
     is taken back in the text of the first release that has the route."""
 
-    def draft_extend(self, edit=None, tokens=8_500_000, strict=False):
+    def draft_extend(self, edit=None, tokens=8_500_000, strict=False, graph=False):
         # 256 B of K a token: 2 GiB lie between 8,380,416 and 8,404,992 tokens.
         here = World([141, 63], draft_tokens=4, tokens=tokens, layer=Layer(kv_heads=1))
         module = source.load("0.5.19", AITER, here.settings, edit)
         with attest_record.stub(module, strict=strict) as calls:
             backend = module.AiterAttnBackend(here.runner)
             batch = here.batch("draft_extend_v2", [4, 4])
-            backend.init_forward_metadata(batch)
-            # Eager draft extend reads offsets that a prompt before it left; the fault is not these.
-            backend.forward_metadata.qo_indptr = torch.tensor([0, 4, 8], dtype=torch.int32)
+            if graph:
+                backend.init_cuda_graph_state(2, 8)
+                fill_as_a_graph(backend, here.batch("draft_extend_v2", [4, 4]), batch)
+            else:
+                backend.init_forward_metadata(batch)
+                # It reads offsets that a prompt before it left; the fault is not these.
+                backend.forward_metadata.qo_indptr = torch.tensor([0, 4, 8], dtype=torch.int32)
             backend.forward_extend(*here.rows(8), here.layer, batch)
         return calls
 
@@ -204,9 +254,12 @@ class AiterLengthDtype(_Case):
 
     @_versions("0.5.19")
     def test_int32_breaks_past_2_gib(self):
-        self.assert_breaks(
-            "seqused_k.is_int64_past_2_gib", lambda: self.draft_extend(self.take_the_fix_back)
-        )
+        for graph in (False, True):
+            with self.subTest(graph=graph):
+                self.assert_breaks(
+                    "seqused_k.is_int64_past_2_gib",
+                    lambda: self.draft_extend(self.take_the_fix_back, graph=graph),
+                )
 
     @_versions("0.5.19")
     def test_int32_below_is_a_policy_finding(self):
@@ -215,7 +268,9 @@ class AiterLengthDtype(_Case):
 
     @_versions("0.5.19")
     def test_int64_is_right(self):
-        self.assertEqual([call.code for call in self.draft_extend()], [0])
+        for graph in (False, True):
+            with self.subTest(graph=graph):
+                self.assertEqual([call.code for call in self.draft_extend(graph=graph)], [0])
 
 
 if __name__ == "__main__":

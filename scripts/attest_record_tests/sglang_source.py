@@ -112,7 +112,7 @@ def _scatter_ragged(flat, indptr, page_table, *_, PAGE_SIZE, **__):
     )
 
 
-def _flat_indices(table, pool, lengths, indptr, _, out, *__):
+def _flat_indices(table, pool, lengths, indptr, _, out, *__, **___):
     at = 0
     for row, length in zip(pool.tolist(), lengths.tolist()):
         out[at : at + length] = table[row, :length]
