@@ -8,6 +8,7 @@ only; torch is never imported, only met. docs/recorder.md has the whole story.
 
 import atexit
 import os
+import sys
 
 from .allow import AllowList, BadAllowList
 from .checker import Result, Unavailable, sentence
@@ -63,10 +64,9 @@ def uninstall():
 
 
 def _report(session, pid):
-    counts = session.counts
-    if os.environ.get("ATTEST_QUIET") or os.getpid() != pid or not any(counts.values()):
+    if os.environ.get("ATTEST_QUIET") or os.getpid() != pid:
         return
-    import sys
-
-    text = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    print(f"attest: {text}", file=sys.stderr)
+    text = ", ".join(f"{count} {name}" for name, count in session.counts.items() if count)
+    for said in (text, session.graphs.unseen()):
+        if said:
+            print(f"attest: {said}", file=sys.stderr)

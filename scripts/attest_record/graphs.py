@@ -144,6 +144,7 @@ class Graphs:
         self._random = random.Random(0x6EAF)
         self._calls = self._due = 0
         self.capturing = 0  # threads that capture a graph
+        self.captured = self.replayed = 0  # graphs with launches that are watched; replays of them
 
     def note(self, kernel_name, bound, step):
         """Whether this thread captures a graph; its launch is then kept."""
@@ -182,7 +183,11 @@ class Graphs:
         return watched
 
     def _ended(self, graph, captured):
-        self._graphs[graph] = captured
+        try:
+            self._graphs[graph] = captured
+        except TypeError:  # a class of graphs that nobody can hold weakly
+            return
+        self.captured += 1
         is_own = _memory_of(graph)
         for launch in captured.launches:
             bound = _without_own_memory(launch.bound, is_own)
@@ -193,13 +198,20 @@ class Graphs:
 
         def watched(graph, *args, **kwargs):
             result = replay(graph, *args, **kwargs)
-            captured = self._graphs.get(graph)
+            captured = self._kept(graph)
             if captured is not None:
+                self.replayed += 1
                 for launch in self._sampled(captured):
                     self._observe(launch, "replay", getattr(self._local, "batch", None))
             return result
 
         return watched
+
+    def _kept(self, graph):
+        try:
+            return self._graphs.get(graph)
+        except TypeError:
+            return None
 
     def _sampled(self, captured):
         """All launches of a graph's first replay; then one launch in `every` on average."""
@@ -236,6 +248,15 @@ class Graphs:
             yield
         finally:
             self._local.batch = before
+
+    def unseen(self):
+        """What to say where graphs are replayed by other means than those that are watched."""
+        if self.captured == 0 or self.replayed > 0:
+            return ""
+        return (
+            f"captured graphs: {self.captured}; none was seen to be replayed by "
+            "torch.cuda.CUDAGraph.replay, so what they did is not watched"
+        )
 
     def after_fork(self):
         self._lock, self.capturing = threading.Lock(), int(self.is_capturing())

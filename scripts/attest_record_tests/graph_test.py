@@ -142,6 +142,25 @@ class Noted(unittest.TestCase):
         gc.collect()
         self.assertEqual(len(self.graphs._graphs), 0)
 
+    def test_a_graph_that_cannot_be_held_weakly_is_left_alone(self):
+        class Stiff(Graph):
+            __slots__ = ()
+            __hash__ = None
+
+        graph = Stiff()
+        self.graphs.capture_begin(Graph.capture_begin)(graph)
+        self.launch()
+        self.graphs.capture_end(Graph.capture_end)(graph)
+        self.assertEqual((self.replay(graph), self.seen), ("replayed", []))
+
+    def test_graphs_that_are_never_seen_to_be_replayed_are_told(self):
+        self.assertEqual(self.graphs.unseen(), "")
+        graph = self.capture(self.launch)
+        self.capture(lambda: None)  # nothing in it that anybody watches
+        self.assertRegex(self.graphs.unseen(), "^captured graphs: 1; none")
+        self.replay(graph)
+        self.assertEqual(self.graphs.unseen(), "")
+
     def test_what_the_graph_made_has_no_value_when_its_capture_ends(self):
         made, given = ints([5, 5]), ints([0, 4, 8])
         address = describe.storage_of(made)[1]
