@@ -159,19 +159,21 @@ void length_dtypes_agree(const LayerCalls& calls, Report& report) {
   }
 }
 
-using LiveRows = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<KeyRun>>;
+/// Visible keys of a live request's row, by (which of the live requests, token).
+using LiveRows = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;
 
-/// Rows of live requests by (which of the live requests, token).
-LiveRows live_rows(const SiteCall& site) {
+LiveRows live_rows(const Attended& meaning, const Problem& problem) {
   std::vector<std::int64_t> ordinal;
-  ordinal.reserve(site.problem.requests.size());
+  ordinal.reserve(problem.requests.size());
   std::int64_t live = 0;
-  for (const Request& r : site.problem.requests) ordinal.push_back(r.live ? live++ : -1);
+  for (const Request& r : problem.requests) ordinal.push_back(r.live ? live++ : -1);
   LiveRows rows;
-  for (const AttendedRow& row : meaning_of(site).rows) {
+  for (const AttendedRow& row : meaning.rows) {
     if (row.request < 0) continue;
     const std::int64_t at = ordinal[static_cast<std::size_t>(row.request)];
-    if (at >= 0) rows[{at, row.token}] = row.keys;
+    if (at < 0) continue;
+    std::int64_t& keys = rows[{at, row.token}];
+    for (const KeyRun& run : row.keys) keys += run.count;
   }
   return rows;
 }
@@ -192,23 +194,23 @@ void paths_read_alike(const LayerCalls& calls, Report& report) {
     if (calls.stopped()) return;
     Schedule schedule = schedule_of(site.problem);
     if (schedule.empty()) continue;
-    LiveRows rows = live_rows(site);
+    const LiveRows rows = live_rows(meaning_of(site), site.problem);
     const auto [at, is_first] =
-        first.try_emplace({site.problem.mode, std::move(schedule)}, &site, std::move(rows));
-    if (is_first || at->second.first->problem.path == site.problem.path) continue;
-    for (const auto& [row, keys] : at->second.second) {
-      const auto other = rows.empty() ? rows.end() : rows.find(row);
-      std::int64_t expected = 0;
-      std::int64_t got = 0;
-      for (const KeyRun& run : keys) expected += run.count;
-      if (other != rows.end()) {
-        for (const KeyRun& run : other->second) got += run.count;
-      }
-      if (got == expected) continue;
+        first.try_emplace({site.problem.mode, std::move(schedule)}, &site, rows);
+    const auto& [before, expected] = at->second;
+    if (is_first || before->problem.path == site.problem.path) continue;
+    const LiveRows wanted = live_rows(attended(site.problem), site.problem);
+    for (const auto& [row, keys] : expected) {
+      const auto mine = rows.find(row);
+      const std::int64_t got = mine == rows.end() ? 0 : mine->second;
+      if (got == keys) continue;
+      const auto right = wanted.find(row);
+      const bool other_is_wrong = right != wanted.end() && right->second == got;
       report.add("live request " + std::to_string(row.first) + ", token " +
-                     std::to_string(row.second) + " of " + site.name,
-                 std::to_string(got) + " visible keys",
-                 std::to_string(expected) + ", as in " + at->second.first->name);
+                     std::to_string(row.second) + " of " + (other_is_wrong ? *before : site).name,
+                 std::to_string(other_is_wrong ? keys : got) + " visible keys",
+                 std::to_string(other_is_wrong ? got : keys) + ", as in " +
+                     (other_is_wrong ? site : *before).name);
       break;
     }
   }

@@ -105,6 +105,19 @@ TEST(StepRules, BlameTheCallsThatAreNotTheLayersHoweverMany) {
       << to_string(alone.findings().front());
 }
 
+TEST(StepRules, BlameThePathThatReadsWhatNobodyMeant) {
+  for (const bool eager : {false, true}) {
+    Sites sites;
+    unified(eager ? sites.eager : sites.graph).seqused_k.values[1] = 5;
+    const Report report = sites.check();
+    ASSERT_EQ(report.findings().size(), 1U);
+    const Finding& f = report.findings().front();
+    EXPECT_TRUE(f.where.ends_with(eager ? " of the step" : " of the replay")) << to_string(f);
+    EXPECT_EQ(f.got, "5 visible keys");
+    EXPECT_EQ(f.expected, std::string("8, as in ") + (eager ? "the replay" : "the step"));
+  }
+}
+
 TEST(StepRules, LeaveOneKeyOfAWindowToPolicyAndRejectMore) {
   Sites sites;
   unified(sites.eager).window_size[0] = unified(sites.graph).window_size[0] = 6;

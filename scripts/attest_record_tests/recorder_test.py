@@ -191,6 +191,15 @@ class Tables(unittest.TestCase):
         self.assertEqual((notes, args["req_pool_indices"]["values"]), ([], [9999]))
         self.assertNotIn("values", args["req_to_token"])
 
+    def test_lengths_without_values_leave_the_table_whole(self):
+        table = torch.empty(64, 600, dtype=torch.int32)
+        lengths = torch.empty(64, dtype=torch.int64, device="meta")
+        bound = {"block_table": table, "seqused_k": lengths, "k": torch.empty(9, 16, 1, 8)}
+        describer = attest_record.session.describe.Describer(1000)
+        args, notes = attest_record.session.record_arguments("unified_attention", bound, describer)
+        self.assertEqual((notes, args["block_table"]["shape"]), ([], [64, 600]))
+        self.assertIn("sha256", args["block_table"])
+
     def test_a_huge_array_is_never_read_whole(self):
         read, values_of = [], attest_record.session.describe.values_of
 
