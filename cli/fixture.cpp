@@ -15,6 +15,7 @@
 #include "property_tests/check_calls.hpp"
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/console.hpp"
+#include "property_tests/report/near_names.hpp"
 #include "property_tests/report/numbers.hpp"
 
 namespace attest {
@@ -47,12 +48,18 @@ CapturedCall call_at(const Options& options) {
   throw std::invalid_argument(options.source + " holds several calls: --line N");
 }
 
+/// \throws std::invalid_argument for a word that is not empty and no rule's name
+void require_a_rule(const std::string& id) {
+  if (id.empty() || find_rule(id) != nullptr) return;
+  std::vector<std::string> ids;
+  for (const Rule& rule : all_rules()) ids.emplace_back(rule.id);
+  throw std::invalid_argument("--rule: no rule is called " + id + did_you_mean(id, ids));
+}
+
 Ending write_fixture(const Options& options) {
   refuse_one_file_twice(
       {{"the calls", options.source == "-" ? "" : options.source}, {"--out", options.out}});
-  if (!options.shrink.rule.empty() && find_rule(options.shrink.rule) == nullptr) {
-    throw std::invalid_argument("no rule is called " + options.shrink.rule);
-  }
+  require_a_rule(options.shrink.rule);
   const Console err = Console::of(STDERR_FILENO, "standard error");
   const auto made = fixture_of_captured(call_at(options), options.shrink);
   if (const auto* const why = std::get_if<std::string>(&made)) {

@@ -188,7 +188,25 @@ TEST(Flags, ThatNameAmxWhereItIsOffExitFour) {
       {"replay", "fixtures/corpus/accept/decode.gqa.json", "--backend", "amx", "--rules=enforce"},
       {{"ATTEST_AMX", "off"}});
   EXPECT_EQ(replay.code, 4) << replay.out << replay.err;
-  EXPECT_TRUE(has(replay.out, "unavailable")) << replay.out;
+  EXPECT_TRUE(has(replay.out, "  unavailable        amx.decode@native: ")) << replay.out;
+  EXPECT_FALSE(has(replay.out, "UNAVAILABLE  amx")) << replay.out;
+}
+
+/// A kernel in attest's own process could not be ended: the flag puts it into another.
+TEST(Flags, OfATimeLimitHoldForKernelsThatUsuallyRunInThisProcess) {
+  const std::string limit = "0.001";
+  const Finished run =
+      attest_cli({"run", "--backend", "scalar.unified@cpu", "--first", "3", "--cases", "1",
+                  "--max-kv", "4000000", "--max-requests", "1", "--shrink-time", "0", "--max-saved",
+                  "0", "--time-limit", limit});
+  EXPECT_EQ(run.code, 6) << run.out << run.err;
+  EXPECT_TRUE(has(run.out, "HUNG  scalar.unified@cpu")) << run.out;
+  EXPECT_TRUE(has(run.out, " --time-limit " + limit)) << run.out;
+  const Finished replay =
+      attest_cli({"replay", "fixtures/corpus/accept/decode.gqa.json", "--time-limit", limit,
+                  "--backend", "scalar", "--rules=enforce"});
+  EXPECT_EQ(replay.code, 7) << replay.out << replay.err;
+  EXPECT_TRUE(has(replay.out, "hung")) << replay.out;
 }
 
 TEST(Flags, OfARequirementFailClosed) {

@@ -149,6 +149,16 @@ TEST_F(KnownCli, AnExpiredEntryFailsTheRunBeforeItBegins) {
   EXPECT_FALSE(has(run.out, "backend")) << run.out;
 }
 
+TEST_F(KnownCli, AnEntryThatCanMeetNoCaseIsTold) {
+  const Finished run = attest_cli(arguments({"--backend", "scalar.unified@cpu", "--cases", "2",
+                                             "--known", list("scalar.unifeid@cpu", "2999-12-31")}));
+  EXPECT_EQ(run.code, 0) << run.out << run.err;
+  EXPECT_TRUE(has(run.err,
+                  "known failure \"first key\" is about \"scalar.unifeid@cpu\", which is "
+                  "no backend; did you mean scalar.unified"))
+      << run.err;
+}
+
 TEST_F(KnownCli, AListThatDoesNotReadIsBadInput) {
   const Finished run = attest_cli(
       arguments({"--backend", faulty, "--cases", "1", "--known", list("faulty", "tomorrow")}));

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 
@@ -189,6 +190,26 @@ void add_reports(CLI::App& command, Options& options) {
   command.add_flag("--verbose", options.verbose, "A line for every trial on standard error");
 }
 
+/// A flag that would be passed over is refused.
+void refuse_unread_flags(const CLI::App& command, const Options& options) {
+  const auto refuse = [&](std::initializer_list<const char*> flags, const std::string& why) {
+    for (const char* const flag : flags) {
+      if (command.count(flag) > 0) throw CLI::ValidationError(flag, why);
+    }
+  };
+  if (options.kind != "metadata") refuse({"--calls"}, "is of --class metadata");
+  if (options.kind == "metadata") {
+    refuse({"--mutant", "--public", "--later", "--list", "--context", "--policy", "--cases",
+            "--seconds", "--shrink", "--diagnose", "--jobs", "--json", "--record", "--junit",
+            "--markdown", "--from", "--verbose"},
+           "is not of --class metadata, which changes one field of a call at a time");
+  }
+  if (options.from.empty()) return;
+  refuse({"--class", "--mutant", "--public", "--later", "--list", "--context", "--policy",
+          "--cases", "--seconds", "--shrink", "--diagnose", "--jobs", "--seed", "--verbose"},
+         "is of a run; --from reports what runs have recorded");
+}
+
 }  // namespace
 
 void add_mutants(CLI::App& app, Chosen& chosen) {
@@ -223,7 +244,8 @@ void add_mutants(CLI::App& app, Chosen& chosen) {
   command->add_option("--seed", options->plan.seed, "Of the generated cases")
       ->capture_default_str();
   add_reports(*command, *options);
-  command->callback([options, &chosen] {
+  command->callback([command, options, &chosen] {
+    refuse_unread_flags(*command, *options);
     options->campaign.trial.seed = options->plan.seed;
     chosen.action = [options, &chosen] { return mutate(*options, chosen); };
   });

@@ -31,6 +31,26 @@ TEST_F(Mutants, ThatNobodyKnowsAreAUsageError) {
   EXPECT_TRUE(has(attest_cli({"mutants", "--policy", "nope"}).err, "ggml"));
 }
 
+/// Else a run does other than it was asked, and nobody sees it.
+TEST_F(Mutants, FlagsThatWouldBePassedOverAreAUsageError) {
+  const std::string record = save("run.jsonl", "");
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{"--list", "--class", "metadata"},
+                                             {"--later", "--class", "metadata"},
+                                             {"--json", "--class", "metadata"},
+                                             {"--mutant", "faulty", "--class", "metadata"},
+                                             {"--calls", "10", "--class", "numeric"},
+                                             {"--calls", "10"},
+                                             {"--later", "--from", record},
+                                             {"--context", "512", "--from", record}}) {
+    std::vector<std::string> arguments = {"mutants"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Finished run = attest_cli(arguments);
+    EXPECT_EQ(run.code, 64) << flags[0] << run.out;
+    EXPECT_TRUE(has(run.err, flags[0] + ": is ")) << run.err;
+  }
+}
+
 TEST_F(Mutants, ThatAreCaughtEndWithZeroAndSurvivorsWithSeven) {
   const Finished caught =
       attest_cli({"mutants", "--mutant", "faulty-causal_one_too_short.unified"});

@@ -57,7 +57,10 @@ void print_file(std::span<const CaseResult> results, bool in_full, const Console
   if (results.empty()) return;
   out.print(replay_text(results, out));
   for (const CaseResult& result : results) {
-    if (in_full || !result.unexpected.empty()) out.print("\n" + failure_text(result, out) + "\n");
+    // What cannot run here has said so in a line.
+    const bool tells =
+        !result.unexpected.empty() && result.judgement.verdict != Verdict::unavailable;
+    if (in_full || tells) out.print("\n" + failure_text(result, out) + "\n");
   }
 }
 
@@ -145,13 +148,16 @@ void add_replay(CLI::App& app, Chosen& chosen) {
   command->add_option("--rules", options->rules, "Only this mode: enforce, report or off")
       ->check(CLI::IsMember(rules_modes()));
   add_seconds(*command, "--time-limit", options->plan.time_limit, std::chrono::milliseconds(1),
-              "Seconds for one launch");
+              "Seconds for one launch; given: each is in a worker process");
   CLI::Option* record =
       command->add_option("--record", options->record, "Write the run record")->type_name("FILE");
   command->add_flag("--json", options->json, "The record on standard output")->excludes(record);
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
   command->add_flag("--verbose", options->verbose, "Print every verdict in full");
-  command->callback([options, &chosen] { chosen.action = [options] { return replay(*options); }; });
+  command->callback([command, options, &chosen] {
+    options->plan.isolate = command->count("--time-limit") > 0;
+    chosen.action = [options] { return replay(*options); };
+  });
 }
 
 }  // namespace attest

@@ -159,6 +159,14 @@ bool has_expired(const KnownFailures& known, const Console& err) {
   return lacks(known.expired(today()), err);
 }
 
+/// An entry that can meet no case hides nothing, and is told: nobody would miss it.
+void warn_of_misspelt(const KnownFailures& known, const RunPlan& plan, const Console& err) {
+  std::vector<std::string_view> names;
+  for (const Backend* backend : all_backends()) names.push_back(backend->name());
+  for (const Backend* backend : plan.backends) names.push_back(backend->name());
+  for (const std::string& sentence : known.misspelt(names)) err.print("attest: " + sentence + "\n");
+}
+
 int code_of(const RunCommand& options, const RunSummary& summary, const Console& out) {
   if (summary.interrupted) return exit_interrupted;
   if (options.expect_caught) return caught_code(summary, out);
@@ -181,6 +189,7 @@ Ending run(RunCommand& options) {
     known = KnownFailures::from_file(options.known);
     options.plan.known = known.get();
     if (has_expired(*known, err)) return {exit_expectation};
+    warn_of_misspelt(*known, options.plan, err);
   }
   std::optional<RecordFile> record;
   if (options.json || !options.record.empty()) {
@@ -229,6 +238,7 @@ void add_run(CLI::App& app, Chosen& chosen) {
   add_run_flags(*command, *options);
   command->callback([command, options, &chosen] {
     refuse_flags_of_other_profiles(*command, *options);
+    options->plan.isolate = command->count("--time-limit") > 0;
     chosen.action = [options] { return run(*options); };
   });
 }

@@ -81,7 +81,8 @@ void add_limits(CLI::App& command, RunCommand& options) {
   using std::chrono::milliseconds;
   add_seconds(command, "--budget", plan.budget, milliseconds(0),
               "Seconds for the whole run, shared by the backends; 0: no limit");
-  add_seconds(command, "--time-limit", plan.time_limit, milliseconds(1), "Seconds for one launch");
+  add_seconds(command, "--time-limit", plan.time_limit, milliseconds(1),
+              "Seconds for one launch; given: each is in a worker process");
   add_whole(command, "--max-failures", plan.max_failures, {0, most_cases},
             "Leave a backend after this many; 0: never");
   command.add_flag("--fail-fast", plan.fail_fast, "The first failure ends the run");

@@ -133,6 +133,7 @@ JudgeOptions BackendRun::options_on(int device, const RunOptions& run, InFlight&
   options.run.device = device;
   options.program = plan_.program;
   options.time_limit = plan_.time_limit;
+  options.isolate = plan_.isolate;
   options.reference_threads = jobs_ > 1 ? 1 : 0;
   options.before_launch = [this, &in_flight](const std::string& repro) {
     in_flight.now(repro);

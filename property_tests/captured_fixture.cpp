@@ -146,8 +146,12 @@ std::variant<Target, std::string> target_of(const Problem& problem, const Call& 
     return Target{
         .backend = backends.front(), .kind = failure_kind(judgement), .verdict = judgement.verdict};
   }
-  return "nothing is wrong with this call: it breaks no rule, and " +
-         std::string(backends.front()->name()) + " says " + std::string(name(judgement.verdict));
+  const std::string kernel(backends.front()->name());
+  if (judgement.verdict == Verdict::pass) {
+    return "nothing is wrong with this call: it breaks no rule, and " + kernel + " says pass";
+  }
+  return "this call breaks no rule, and its numbers were not judged: " + kernel + " says " +
+         std::string(name(judgement.verdict)) + " (" + judgement.reason + ")";
 }
 
 /// The call's own fields that the target needs; the others are the lowering's from here on.

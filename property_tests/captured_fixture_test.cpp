@@ -113,6 +113,25 @@ TEST(CapturedFixture, SaysWhyThereIsNone) {
   EXPECT_EQ(std::get<std::string>(fixture_of_captured(unread, {})), unread.unsupported);
 }
 
+/// A call that the kernel here cannot judge is not for that right.
+TEST(CapturedFixture, DoesNotCallRightWhatWasNotJudged) {
+  CapturedCall large = line_of("sglang-0032");
+  Problem step = large.problem.value_or(Problem());
+  step.requests = {{.committed = 8'000'000, .new_tokens = 4}};
+  step.context_len = 0;
+  step.pool.slots.clear();
+  step.pool.num_pages = 8'200'000 / step.pool.page_size;
+  ASSERT_EQ(problem_error(step), std::nullopt);
+  large.call = std::get<Call>(lower(signature_of(*large.call), step, make_slot_map(step)));
+  large.problem = step;
+  const auto made = fixture_of_captured(large, {});
+  ASSERT_TRUE(std::holds_alternative<std::string>(made));
+  const std::string& why = std::get<std::string>(made);
+  EXPECT_NE(why.find("its numbers were not judged: scalar."), std::string::npos) << why;
+  EXPECT_NE(why.find("says unsupported ("), std::string::npos) << why;
+  EXPECT_NE(why.find("the most that attest launches"), std::string::npos) << why;
+}
+
 // Every launch is in a worker: a kernel that dies of the call is what the fixture shows, and does
 // not take the shrinking along.
 TEST(CapturedFixture, OutlivesAKernelThatDies) {

@@ -35,6 +35,8 @@ Case generate(std::uint64_t seed, std::uint64_t index, const GeneratorOptions& o
   c.recipe =
       draw.pick({Recipe::normal, Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features});
   c.seed = draw.bits() >> 1;  // fits JSON's signed integers
+  // Logits far from 0 in one case of twenty: a running maximum that starts at 0 needs them.
+  if (c.recipe == Recipe::normal && draw.chance(12)) c.recipe = Recipe::shifted;
   if (options.recipe) {
     c.recipe = *options.recipe;
   } else {

@@ -214,6 +214,7 @@ TEST_P(Generators, DrawEveryRecipeForTheSameProblems) {
   for (const Recipe recipe : {Recipe::normal, Recipe::recall, Recipe::needle, Recipe::features}) {
     EXPECT_GE(counts[recipe], static_cast<int>(some) / 20) << name(recipe);
   }
+  EXPECT_GE(counts[Recipe::shifted], static_cast<int>(some) / 100);
 }
 
 TEST_P(Generators, KeepTheRecipeTheyAreGiven) {
@@ -244,6 +245,18 @@ std::optional<std::string> null_answer_to(std::string_view backend_name, std::ui
 TEST(GeneratorPower, CountsWithTheRoundingsOfManySplits) {
   // 512 keys under a cap of 5: losing the newest stayed within the bound of 1,024 partial results.
   EXPECT_EQ(null_answer_to("amx.decode@patch", 20, 573), std::nullopt);
+}
+
+TEST(GeneratorPower, GivesLargeLogitsOnlyWhereTheirBoundsAreSmallerThanTheMistakes) {
+  const Capabilities& capabilities = select_backends("scalar.unified@cpu").front()->capabilities();
+  int shifted = 0;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const Case c = generate(7, i, {.signature = Signature::unified, .capabilities = &capabilities});
+    if (c.recipe != Recipe::shifted) continue;
+    ++shifted;
+    EXPECT_EQ(null_answer_to("scalar.unified@cpu", 7, i), std::nullopt) << c.origin;
+  }
+  EXPECT_GT(shifted, 3);
 }
 
 TEST(GeneratorPower, CountsWithAProfileAsLooseAsAnyBackends) {

@@ -207,7 +207,9 @@ Judgement judge(const Case& c, const Backend& backend, const JudgeOptions& optio
   judgement.backend = backend.name();
   judgement.engine = split_backend_name(backend.name()).engine;
   judgement.repro = repro_line(c, backend.selector(), options.rules, options.program);
-  if (backend.capabilities().isolate) judgement.repro += limit_flag(options.time_limit);
+  if (options.isolate || backend.capabilities().isolate) {
+    judgement.repro += limit_flag(options.time_limit);
+  }
   decide(c, backend, within, judgement);
   judgement.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -19,8 +19,9 @@ enum class RulesMode { enforce, report, off };
 struct JudgeOptions {
   RulesMode rules = RulesMode::enforce;
   RunOptions run;
-  std::chrono::milliseconds time_limit{60'000};  ///< per launch of isolated backends
-  /// Launch in a worker whatever the backend asks for: of calls that nobody has judged before.
+  std::chrono::milliseconds time_limit{60'000};  ///< per launch in a worker
+  /// Launch in a worker whatever the backend asks for: of calls that nobody has judged before, and
+  /// where a time limit was asked for.
   bool isolate = false;
   /// Command line of the worker for isolated backends (isolated_backend.hpp); empty = the
   /// program `attest` beside this one.

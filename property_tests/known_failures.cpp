@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "contracts/rules.hpp"
 #include "fixtures/json_reader.hpp"
@@ -150,6 +151,26 @@ std::vector<std::string> KnownFailures::expired(std::string_view today) const {
     if (entry.expires >= today) continue;
     sentences.push_back("known failure \"" + entry.name + "\" expired on " + entry.expires + ": " +
                         entry.issue);
+  }
+  return sentences;
+}
+
+std::vector<std::string> KnownFailures::misspelt(std::span<const std::string_view> backends) const {
+  std::set<std::string> names;
+  for (const std::string_view backend : backends) {
+    for (const std::size_t end : {backend.find('.'), backend.find('@'), backend.size()}) {
+      names.emplace(backend.substr(0, end));
+    }
+  }
+  const std::vector<std::string> candidates(names.begin(), names.end());
+  std::vector<std::string> sentences;
+  for (const KnownFailure& entry : entries_) {
+    const auto meant = [&](std::string_view name) { return means_backend(entry.backend, name); };
+    if (std::ranges::any_of(backends, meant)) continue;
+    const std::string near = did_you_mean(entry.backend, candidates);
+    if (near.empty()) continue;
+    sentences.push_back("known failure " + quote(entry.name) + " is about " + quote(entry.backend) +
+                        ", which is no backend" + near);
   }
   return sentences;
 }

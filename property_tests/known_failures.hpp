@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,10 @@ class KnownFailures {
 
   /// "known failure <name> expired on <day>: <issue>" of each whose day is before `today`.
   std::vector<std::string> expired(std::string_view today) const;
+
+  /// One sentence for each entry that means none of `backends` by name and nearly one of them: of
+  /// another machine's backend nothing is said.
+  std::vector<std::string> misspelt(std::span<const std::string_view> backends) const;
 
   /// The entry that says `result` fails as it does; nullptr = none. Counts the case for every entry
   /// that it fits, whether it failed or not.

@@ -57,6 +57,19 @@ TEST(KnownFailures, CoverFailuresThatFitInEveryWordThatIsGiven) {
   EXPECT_EQ(known.meet(other), nullptr);
 }
 
+TEST(KnownFailures, AboutABackendThatIsNearlyOneAreMisspelt) {
+  const std::vector<std::string_view> backends = {"scalar.unified@cpu", "hip.unified@host"};
+  for (const char* const wrong : {"scalr", "scalar.unifed", "scalar.unified@gpu"}) {
+    const KnownFailures known(list(entry(R"(, "backend": ")" + std::string(wrong) + '"')), "k");
+    EXPECT_THAT(known.misspelt(backends), ElementsAre(HasSubstr("did you mean scalar"))) << wrong;
+  }
+  // Of this program, or of a machine with another kernel.
+  for (const char* const right : {"scalar", "hip.unified", "aiter.unified", "my_kernel"}) {
+    const KnownFailures known(list(entry(R"(, "backend": ")" + std::string(right) + '"')), "k");
+    EXPECT_THAT(known.misspelt(backends), IsEmpty()) << right;
+  }
+}
+
 TEST(KnownFailures, ComplainWhenWhatTheySayPassesInEveryCase) {
   const std::string text = list(entry(R"(, "backend": "scalar.unified", "kind": "hard")"));
   KnownFailures passes(text, "k.json");

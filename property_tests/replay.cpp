@@ -148,6 +148,7 @@ CaseResult judge_side(const Fixture& fixture, const Case& c, const FixtureSide& 
   options.run = plan.run;
   options.program = plan.program;
   options.time_limit = plan.time_limit;
+  options.isolate = plan.isolate;
   options.before_launch = [&](const std::string& repro) { in_flight.now(repro); };
   CaseResult result = result_of(fixture, c, side, mode);
   result.judgement = judge(c, backend, options);

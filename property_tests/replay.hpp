@@ -18,9 +18,10 @@ struct ReplayPlan {
   std::string backend;             ///< selector instead of the fixture's; empty = the fixture's
   std::optional<RulesMode> rules;  ///< only this mode; absent = enforced, then reported
   RunOptions run;
-  std::string program = "attest";  ///< of repro lines
-  std::chrono::milliseconds time_limit{60'000};
-  const std::atomic<bool>* stop = nullptr;  ///< ends between two judgements
+  std::string program = "attest";                ///< of repro lines
+  std::chrono::milliseconds time_limit{60'000};  ///< of one launch in a worker
+  bool isolate = false;                          ///< every launch is in one
+  const std::atomic<bool>* stop = nullptr;       ///< ends between two judgements
 };
 
 /// The .json files that `paths` name, in order; a directory stands for every one below it, by name.

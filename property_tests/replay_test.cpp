@@ -132,6 +132,22 @@ TEST_F(Replay, DoesNotTakeTheRightVerdictForAWrongReason) {
   }
 }
 
+TEST_F(Replay, SaysOnceWhyABackendCannotRunHere) {
+  ReplayPlan plan;
+  plan.backend = "scalar.extend@cpu";
+  std::vector<CaseResult> results = replay(save(short_prefix()), plan);
+  for (CaseResult& result : results) {
+    result.judgement.backend = "amx.extend@native";
+    result.judgement.verdict = Verdict::unavailable;
+    result.judgement.reason = "no tiles";
+  }
+  const std::string text = replay_text(results, Console::silent());
+  const std::string said = "\n  unavailable        amx.extend@native: no tiles\n";
+  const std::size_t at = text.find(said);
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_EQ(text.find(said, at + 1), std::string::npos) << text;
+}
+
 TEST_F(Replay, RefusesABackendOfAnotherSignature) {
   ReplayPlan plan;
   plan.backend = "scalar.unified@cpu";

@@ -64,6 +64,20 @@ std::string reasons(std::span<const CaseResult> results) {
   return text;
 }
 
+/// Once for each backend that cannot run here.
+std::string unavailable_lines(std::span<const CaseResult> results) {
+  std::vector<std::string> said;
+  std::string text;
+  for (const CaseResult& result : results) {
+    const Judgement& judgement = result.judgement;
+    if (judgement.verdict != Verdict::unavailable) continue;
+    if (std::ranges::find(said, judgement.backend) != said.end()) continue;
+    said.push_back(judgement.backend);
+    text += "  unavailable        " + printable(judgement.backend + ": " + judgement.reason) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string replay_text(std::span<const CaseResult> results, const Console& console) {
@@ -85,7 +99,8 @@ std::string replay_text(std::span<const CaseResult> results, const Console& cons
     table.add(std::move(row));
     i += paired ? 2 : 1;
   }
-  return title(results.front(), console) + table.str() + reasons(results);
+  return title(results.front(), console) + table.str() + reasons(results) +
+         unavailable_lines(results);
 }
 
 }  // namespace attest

@@ -63,7 +63,8 @@ struct RunPlan {
   std::int64_t max_kv = 512;
   std::int64_t max_requests = 6;
   std::optional<Recipe> recipe;  ///< data of every case; absent = drawn, with the power to fail
-  std::chrono::milliseconds time_limit{60'000};  ///< of one launch
+  std::chrono::milliseconds time_limit{60'000};  ///< of one launch in a worker
+  bool isolate = false;                          ///< every launch is in one
   std::chrono::milliseconds budget{0};           ///< of the whole run; 0 = none
   bool fail_fast = false;                        ///< the first failure ends the whole run
   /// An unavailable backend counts as a verdict: what is named must run. Off for the default

@@ -11,6 +11,7 @@
 #include "property_tests/metadata_faults.hpp"
 #include "property_tests/mutants/later_mutants.hpp"
 #include "property_tests/mutants/mutant.hpp"
+#include "property_tests/report/explain.hpp"
 
 namespace attest {
 namespace {
@@ -159,6 +160,18 @@ TEST(Mutants, SitAtEverySite) {
   EXPECT_EQ(sites.size(), 8U);
   EXPECT_EQ(site_of_fault("faulty-scale_one_percent_large.unified@cpu"), Site::kernel_math);
   EXPECT_EQ(site_of_fault("faulty-merge_not_rescaled.unified@cpu"), Site::reduction);
+}
+
+/// attest mutants --list prints them.
+TEST(Mutants, HaveClassesAndSitesThatCanBeExplained) {
+  for (int kind = 0; kind <= static_cast<int>(BugClass::outside); ++kind) {
+    const std::string_view word = name(static_cast<BugClass>(kind));
+    EXPECT_TRUE(explain_text(word, Console::silent())) << word;
+  }
+  for (int site = 0; site <= static_cast<int>(Site::process); ++site) {
+    const std::string_view word = name(static_cast<Site>(site));
+    EXPECT_TRUE(explain_text(word, Console::silent())) << word;
+  }
 }
 
 TEST(GenericMutants, HaveStandInsThatExist) {

@@ -18,7 +18,8 @@ Detection sample() {
   Detection run{.commands = {"attest mutants --record a/b.jsonl --cases 4"},
                 .revision = "abc",
                 .compiler = "GNU",
-                .cpu = "a|b"};
+                .cpu = "a|b",
+                .cores = 2};
   run.trials.push_back({.mutant = "faulty-stale_page.unified@cpu",
                         .keys = 512,
                         .outcome = Outcome::killed,
@@ -79,6 +80,29 @@ TEST(Detection, NamesTheLineThatDoesNotRead) {
       EXPECT_THAT(error.what(), StartsWith(what));
     }
   }
+}
+
+/// Sums are made of them: a number no campaign can have is no record.
+TEST(Detection, RefusesNumbersThatNoCampaignHas) {
+  const std::string good = detection_json(sample());
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    Detection read;
+    EXPECT_THROW(add_recorded(text, "run.jsonl", read), FixtureError) << to;
+  };
+  refused("\"honest_cases\":1", "\"honest_cases\":-1");
+  refused("\"honest_cases\":1", "\"honest_cases\":9223372036854775807");
+  refused("\"cases\":7", "\"cases\":-7");
+  refused("\"keys\":512", "\"keys\":0");
+  refused("\"seconds\":0.5", "\"seconds\":-0.5");
+  refused("\"seconds\":0.5", "\"seconds\":1e300");
+  refused("\"shrunk_trials\":40", "\"shrunk_trials\":-40");
+  refused("\"later\":false", "\"later\":\"no\"");
+  refused("\"later\":false", "\"latter\":false");
+  refused("\"cores\":", "\"cores\":-");
 }
 
 TEST(Detection, ComplainsOfSurvivorsAndFalseFailuresOfItsOwnOraclesAlone) {

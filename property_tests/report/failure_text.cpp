@@ -60,6 +60,18 @@ bool said_below(const Judgement& judgement) {
                      [&](const Finding& finding) { return to_string(finding) == reason; });
 }
 
+/// The judge names an engine before it knows whether there will be a launch.
+bool was_launched(const Judgement& judgement) {
+  switch (judgement.verdict) {
+    case Verdict::rejected:
+    case Verdict::unavailable:
+    case Verdict::unsupported:
+      return false;
+    default:
+      return true;
+  }
+}
+
 std::string upper(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(),
@@ -80,8 +92,7 @@ std::string failure_text(const CaseResult& result, const Console& console) {
   std::string text = console.as(judgement.verdict, upper(name(judgement.verdict))) + "  " +
                      judgement.backend + "  " + printable(result.name) + "\n";
   text += line("problem", result.problem);
-  const bool ran = judgement.verdict != Verdict::rejected && !judgement.engine.empty();
-  if (ran) {
+  if (was_launched(judgement) && !judgement.engine.empty()) {
     text += line("ran on",
                  judgement.engine + (judgement.form.empty() ? "" : ", form " + judgement.form));
   }

@@ -45,6 +45,16 @@ TEST(FailureText, SaysAReasonThatNoOracleAndNoRuleSays) {
             std::string::npos);
 }
 
+TEST(FailureText, OfWhatWasNotLaunchedNamesNothingItRanOn) {
+  CaseResult result = sample_mismatch();
+  EXPECT_NE(failure_text(result, Console::silent()).find("  ran on    "), std::string::npos);
+  for (const Verdict verdict : {Verdict::rejected, Verdict::unsupported, Verdict::unavailable}) {
+    result.judgement.verdict = verdict;
+    EXPECT_EQ(failure_text(result, Console::silent()).find("  ran on    "), std::string::npos)
+        << name(verdict);
+  }
+}
+
 TEST(FailureText, SaysTheReasonWhereItsFindingIsNotShown) {
   CaseResult result = sample_mismatch();
   Judgement& judgement = result.judgement;

@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <set>
 #include <span>
+#include <utility>
+#include <variant>
 
 #include "backends/faulty/amx_faults.hpp"
 #include "backends/faulty/faults.hpp"
 #include "backends/faulty/wrap_faults.hpp"
 #include "backends/registry.hpp"
+#include "contracts/call_fields.hpp"
+#include "contracts/rules.hpp"
 #include "contracts/step_rules.hpp"
 #include "contracts/verdict.hpp"
 #include "memory/poison.hpp"
@@ -95,6 +100,42 @@ std::string source_of(std::string_view id) {
   return "";
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// Signatures by argument.
+using Arguments = std::map<std::string, std::vector<std::string>>;
+
+template <std::size_t... I>
+Arguments arguments_of(std::index_sequence<I...> /*alternatives of Call*/) {
+  Arguments arguments;
+  const auto note = [&](Signature signature, const auto&... field) {
+    (arguments[std::string(field.key)].emplace_back(name(signature)), ...);
+  };
+  (std::apply([&](const auto&... field) { note(static_cast<Signature>(I), field...); },
+              call_fields<std::variant_alternative_t<I, Call>>),
+   ...);
+  return arguments;
+}
+
+/// The kernels' own arguments: what a finding names.
+void add_arguments(Names& names) {
+  const Arguments signatures_of =
+      arguments_of(std::make_index_sequence<std::variant_size_v<Call>>());
+  for (const auto& [argument, signatures] : signatures_of) {
+    std::vector<std::string> rules;
+    for (const Rule& rule : all_rules()) {
+      if (rule.id.starts_with(argument + ".")) rules.emplace_back(rule.id);
+    }
+    names.push_back({"argument", argument,
+                     "of " + joined(signatures) +
+                         (rules.empty() ? "" : "; rules about it alone: " + joined(rules))});
+  }
+}
+
 void add_backends(Names& names, std::span<const Backend* const> backends) {
   std::set<std::string> faults;
   for (const Backend* const backend : backends) {
@@ -122,6 +163,7 @@ Names every_name() {
   for (const NameInWords& word : names_in_words()) {
     names.push_back({word.kind, std::string(word.name), std::string(word.says)});
   }
+  add_arguments(names);
   add_large_kv(names);
   add_backends(names, all_backends());
   return names;
@@ -134,8 +176,9 @@ bool is_number(std::string_view text) {
 
 /// The name under which the table has a word with a number or a dtype in it.
 std::string_view pattern_of(std::string_view text) {
-  constexpr std::string_view page = "page ", kv = " kv";
+  constexpr std::string_view page = "page ", split = "split ", kv = " kv";
   if (text.starts_with(page) && is_number(text.substr(page.size()))) return "page N";
+  if (text.starts_with(split) && is_number(text.substr(split.size()))) return "split N";
   const bool is_kv = text.ends_with(kv) && dtype_from_name(text.substr(0, text.size() - kv.size()));
   return is_kv ? "DTYPE kv" : text;
 }

@@ -12,7 +12,7 @@ struct NameInWords {
 };
 
 /// Words of the judge's own oracles and of the diagnosis, modes, kinds of heads, recipes, outcomes
-/// of checks and of mutants, regions of poison, counters, signatures.
+/// of checks and of mutants, columns, forms, regions of poison, counters, signatures.
 std::span<const NameInWords> names_in_words();
 
 }  // namespace attest

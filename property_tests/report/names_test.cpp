@@ -8,6 +8,7 @@
 #include "backends/registry.hpp"
 #include "contracts/rules.hpp"
 #include "contracts/step_rules.hpp"
+#include "fixtures/fixture.hpp"
 #include "memory/poison.hpp"
 #include "property_tests/case_features.hpp"
 #include "property_tests/diagnose.hpp"
@@ -63,6 +64,9 @@ TEST(Names, OfEveryListCanBeExplained) {
     names.emplace_back(name(static_cast<Recipe>(recipe)));
   }
   for (const Backend* const backend : all_backends()) names.emplace_back(backend->name());
+  for (const Evidence evidence : {Evidence::real, Evidence::modelled}) {
+    names.emplace_back(name(evidence));
+  }
   for (const std::string& one : names) EXPECT_TRUE(explained(one)) << one;
 }
 
@@ -92,6 +96,23 @@ TEST(Names, OfGeneratedCasesAndTheirOraclesCanBeExplained) {
   EXPECT_TRUE(names.contains("damage"));
   EXPECT_TRUE(names.contains("page 16"));
   for (const std::string& one : names) EXPECT_TRUE(explained(one)) << one;
+}
+
+/// The tables of attest run and of attest mutants --class metadata.
+TEST(Names, OfColumnsCanBeExplained) {
+  for (const char* const column :
+       {"found", "known", "error/bound", "z/limit", "noted", "launched", "missed", "needless"}) {
+    EXPECT_EQ(kinds_of(column), std::set<std::string>{"column"}) << column;
+  }
+  EXPECT_EQ(kinds_of("split 16"), std::set<std::string>{"form"});
+}
+
+TEST(Names, OfArgumentsSayWhichKernelsHaveThemAndWhichRules) {
+  const auto text = explain_text("seqused_k", Console::silent());
+  ASSERT_TRUE(text);
+  EXPECT_THAT(*text, HasSubstr("of unified; rules about it alone: seqused_k."));
+  EXPECT_THAT(*explain_text("seq_lens", Console::silent()),
+              HasSubstr("of extend, decode, vllm_cpu"));
 }
 
 TEST(Names, AreExplainedInEverySenseThatTheyHave) {
