@@ -117,10 +117,10 @@ TEST(CapturedFixture, SaysWhyThereIsNone) {
 TEST(CapturedFixture, DoesNotCallRightWhatWasNotJudged) {
   CapturedCall large = line_of("sglang-0032");
   Problem step = large.problem.value_or(Problem());
-  step.requests = {{.committed = 8'000'000, .new_tokens = 4}};
+  step.requests = {{.committed = 700'000, .new_tokens = 64}};
   step.context_len = 0;
   step.pool.slots.clear();
-  step.pool.num_pages = 8'200'000 / step.pool.page_size;
+  step.pool.num_pages = 720'000 / step.pool.page_size;
   ASSERT_EQ(problem_error(step), std::nullopt);
   large.call = std::get<Call>(lower(signature_of(*large.call), step, make_slot_map(step)));
   large.problem = step;

@@ -47,11 +47,10 @@ bool has_power(const Case& c) {
   constexpr std::int64_t few = 96;
   const Attended meaning = attended(c.problem);
   const bool peaked = c.recipe == Recipe::features && c.problem.model.softcap > 0;
-  // Large logits have large bounds.
-  const bool exact = peaked || c.recipe == Recipe::shifted || probes(meaning) <= few;
-  if (!exact && c.recipe != Recipe::recall) return true;
-  const TensorSource source(c.problem, c.recipe, c.seed, c.poison);
-  return exact ? null_answers_fail(source, meaning) : recall_reaches_the_edges(source, meaning);
+  // Large logits have large bounds, and planted keys may lie where no null answer differs.
+  const bool weak = peaked || c.recipe == Recipe::shifted || c.recipe == Recipe::recall;
+  if (!weak && probes(meaning) > few) return true;
+  return null_answers_fail(TensorSource(c.problem, c.recipe, c.seed, c.poison), meaning);
 }
 
 }  // namespace
