@@ -12,6 +12,8 @@
 #include "contracts/signatures.hpp"
 #include "memory/poison.hpp"
 #include "property_tests/hypothesis_fit.hpp"
+#include "property_tests/misread/misread_fit.hpp"
+#include "property_tests/settle_ties.hpp"
 #include "property_tests/wrapped_offset.hpp"
 
 namespace attest {
@@ -129,24 +131,48 @@ std::string rounded(double value) {
   return text.substr(0, text.find('.') + 3);
 }
 
-/// The best hypothesis, those that compute the same here, and the next one.
-std::optional<std::string> hypothesis_that_fits(const Failure& failure,
-                                                const std::vector<Hypothesis>& hypotheses) {
-  const Ranking ranking = rank_hypotheses(failure, hypotheses);
+/// Some of those that compute the same as the best one; a list of all would be read by nobody.
+constexpr std::size_t most_same = 8;
+
+/// The best mistake, those that compute the same here, and the next one.
+std::optional<std::string> mistake_that_fits(const Failure& failure,
+                                             const std::vector<Hypothesis>& hypotheses,
+                                             const FurtherOutputs& further) {
+  Ranking ranking = rank_hypotheses(failure, hypotheses);
+  settle_ties(ranking, hypotheses, further);
   if (ranking.fits.empty()) return std::nullopt;
   const Fit& best = ranking.fits.front();
   std::string same, next;
+  std::size_t more = 0;
   for (const Fit& other : std::span(ranking.fits).subspan(1)) {
-    const std::string id(other.hypothesis->id);
+    const std::string id(other.id);
     if (same_numbers(best, other)) {
-      same += (same.empty() ? std::string(same_is) : ", ") + id;
+      if (++more <= most_same) same += (more == 1 ? std::string(same_is) : ", ") + id;
     } else if (next.empty()) {
       next = std::string(next_is) + id + " within " + rounded(other.worst);
     }
   }
-  return std::string(best.hypothesis->id) + ": " + std::string(best.hypothesis->says) +
-         " (explains " + std::to_string(ranking.rows) + " rows within " + rounded(best.worst) +
-         " of the bound" + same + next + ")";
+  if (more > most_same) same += " and " + std::to_string(more - most_same) + " more";
+  return std::string(best.id) + ": " + std::string(best.says) + " (explains " +
+         std::to_string(ranking.rows) + " rows within " + rounded(best.worst) + " of the bound" +
+         same + next + ")";
+}
+
+/// "; the same here: page_id_in_16_bits" where ids that lost bits lead to the places of offsets
+/// that did; empty where they do not.
+std::string shorter_page_ids(const Failure& failure, const std::vector<std::int64_t>& rows) {
+  static const std::vector<Misreading> shorter = [] {
+    std::vector<Misreading> list;
+    for (const Misreading& one : all_misreadings()) {
+      if (one.id.starts_with("page_id_in_")) list.push_back(one);
+    }
+    return list;
+  }();
+  MisreadSearch search(failure, rows);
+  for (const Misreading* one : search.candidates(shorter)) {
+    if (search.fit(*one, rows)) return std::string(same_is) + one->id;
+  }
+  return "";
 }
 
 bool has_a_row(const Failure& failure) {
@@ -156,7 +182,9 @@ bool has_a_row(const Failure& failure) {
 
 }  // namespace
 
-std::string diagnose(const Failure& failure) {
+std::string diagnose(const Failure& failure) { return diagnose(failure, failure, {}); }
+
+std::string diagnose(const Failure& failure, const Failure& again, const FurtherOutputs& further) {
   const std::vector<Hypothesis> hypotheses = all_hypotheses();
   constexpr std::size_t most_rows = 12;
   const std::vector<std::int64_t> rows = rows_to_explain(failure, hypotheses.size(), most_rows);
@@ -169,37 +197,52 @@ std::string diagnose(const Failure& failure) {
     }
   }
   const std::string also = metadata ? "; the metadata differs from the truth: " + *metadata : "";
-  if (const auto unwritten = unwritten_row(failure)) return *unwritten + also;
   const WrappedOffsets wraps(failure.call, failure.source);
-  if (const auto wrapped = wraps.explain(failure.stray_reads)) return *wrapped + also;
-  if (has_a_row(failure)) {
-    if (const auto wrapped = wrap_that_fits(failure, wraps, rows)) return *wrapped + also;
-    if (const auto known = hypothesis_that_fits(failure, hypotheses)) return *known + also;
+  const auto unwritten = unwritten_row(failure);
+  if (!unwritten) {
+    std::optional<std::string> wrapped = wraps.explain(failure.stray_reads);
+    if (!wrapped && has_a_row(failure)) wrapped = wrap_that_fits(failure, wraps, rows);
+    if (wrapped) return *wrapped + shorter_page_ids(again, rows) + also;
   }
+  // A row that nobody wrote may be a mistake's of which more is known.
+  if (has_a_row(failure)) {
+    if (const auto known = mistake_that_fits(again, hypotheses, further)) return *known + also;
+    if (&again != &failure) {
+      if (const auto known = mistake_that_fits(failure, hypotheses, further)) return *known + also;
+    }
+  }
+  if (unwritten) return *unwritten + also;
   if (const auto poison = poison_in_output(failure)) return *poison + also;
   if (depends_on_poison(failure)) {
     return "the kernel reads bytes no kernel may read: its output follows what lies there" + also;
   }
-  return "unexplained: none of " + std::to_string(hypotheses.size()) +
+  return "unexplained: none of " + std::to_string(hypotheses.size() + all_misreadings().size()) +
          " known mistakes computes this output" + also;
 }
 
 DiagnosisNames names_in_diagnosis(std::string_view sentence) {
   for (const Phrase& phrase : phrases) {
     if (sentence.find(phrase.words) == std::string_view::npos) continue;
-    return {{std::string(phrase.name)}, {}};
+    DiagnosisNames names{{std::string(phrase.name)}, {}};
+    if (const std::size_t at = sentence.find(same_is); at != std::string_view::npos) {
+      const std::string_view rest = sentence.substr(at + same_is.size());
+      names.first.emplace_back(rest.substr(0, rest.find(';')));
+    }
+    return names;
   }
   DiagnosisNames names;
   const std::vector<Hypothesis> all = all_hypotheses();
+  const std::vector<Misreading>& more = all_misreadings();
   const auto is_name = [&](std::string_view name) {
-    return std::any_of(all.begin(), all.end(), [&](const Hypothesis& h) { return h.id == name; });
+    return std::any_of(all.begin(), all.end(), [&](const auto& h) { return h.id == name; }) ||
+           std::any_of(more.begin(), more.end(), [&](const auto& m) { return m.id == name; });
   };
   const std::string_view id = sentence.substr(0, sentence.find(':'));
   if (!is_name(id)) return names;
   names.first.emplace_back(id);
   if (std::size_t at = sentence.find(same_is); at != std::string_view::npos) {
     for (at += same_is.size();;) {
-      const std::size_t end = sentence.find_first_of(",;)", at);
+      const std::size_t end = sentence.find_first_of(",;) ", at);
       names.first.emplace_back(sentence.substr(at, end - at));
       if (end == std::string_view::npos || sentence[end] != ',') break;
       at = end + 2;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,9 @@ struct Hypothesis {
 
 /// Every hypothesis, the more specific before the more general: the first that fits best wins.
 std::vector<Hypothesis> all_hypotheses();
-/// Its last parts: a number of keys, a part of them, a factor; rows that share a mask, keys that
-/// are looked up elsewhere; a split.
+/// Its last parts: another request or head; a number of keys, a part of them, a factor; rows that
+/// share a mask, keys that are looked up elsewhere; a split.
+std::vector<Hypothesis> request_hypotheses();
 std::vector<Hypothesis> parametric_hypotheses();
 std::vector<Hypothesis> lookup_hypotheses();
 std::vector<Hypothesis> split_hypotheses();
@@ -54,11 +56,19 @@ struct Failure {
   std::vector<StrayRead> stray_reads = {};   ///< of poison, where the pool noticed
 };
 
+/// Shows further outputs of the same kernel, right ones too, until `see` returns false.
+using FurtherOutputs = std::function<void(const std::function<bool(const Failure&)>& see)>;
+
 /// One sentence: which known mistake computes this output within the hard bound and which one comes
-/// next, else "unexplained: ..." with how many were tried. What the call itself says, where it
-/// differs from the truth, is tried first. Cost: at most a dozen rows of the reference per
-/// hypothesis.
+/// next, else "unexplained: ..." with how many were tried. Mistakes are the hypotheses above and
+/// the misreadings (misread/misreading.hpp). What the call itself says, where it differs from the
+/// truth, is tried first. Cost: a row of the reference per hypothesis, a few places of it per
+/// misreading, a dozen rows for those that are left.
 std::string diagnose(const Failure& failure);
+/// The same of a mistake that shows in two outputs. What the second one says comes first: it is
+/// that of second_look.hpp, over data that tell more mistakes apart.
+/// Of mistakes that fit, further outputs say which (settle_ties.hpp); none where that is empty.
+std::string diagnose(const Failure& failure, const Failure& again, const FurtherOutputs& further);
 
 /// What such a sentence names: ids of hypotheses, or one of "metadata", "unwritten_row",
 /// "wrapped_offset", "zeros_past_2_gib", "stray_read".

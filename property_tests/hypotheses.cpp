@@ -153,58 +153,6 @@ bool tree_of_request_0(const Problem& p, Attended& m) {
   });
 }
 
-bool previous_requests_keys(const Problem& p, Attended& m) {
-  return keys_of_other(p, m, [](std::int64_t request) { return request - 1; });
-}
-
-bool next_requests_keys(const Problem& p, Attended& m) {
-  const auto count = static_cast<std::int64_t>(p.requests.size());
-  return keys_of_other(
-      p, m, [=](std::int64_t request) { return request + 1 < count ? request + 1 : -1; });
-}
-
-bool first_requests_keys(const Problem& p, Attended& m) {
-  return keys_of_other(p, m, [](std::int64_t request) { return request > 0 ? 0 : -1; });
-}
-
-bool kv_head_0(const Problem&, Attended& m) {
-  if (m.num_kv_heads == 1) return false;
-  m.num_kv_heads = 1;
-  return true;
-}
-
-/// The first `count` positions come from the request before, the rest is right; of `stored` ones
-/// only those that were there before the step.
-bool beginning_of_previous(const Problem& p, Attended& m, std::int64_t count, bool stored) {
-  const auto& requests = p.requests;
-  return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
-    if (row.request == 0 || p.model.cross_attention) return;
-    const Request& other = requests[static_cast<std::size_t>(row.request - 1)];
-    std::vector<KeyRun> edited;
-    for (const KeyRun& run : keys) {
-      const std::int64_t end = run.first + run.count;
-      const std::int64_t last = stored ? request_of(p, row).committed : end;
-      const std::int64_t stale = std::min({end, count, last});  // past the other's last: nobody's
-      add_positions(other, run.first, stale, edited);
-      const std::int64_t rest = std::max(run.first, stale);
-      edited.push_back({run.sequence, rest, end - rest});
-    }
-    keys = std::move(edited);
-  });
-}
-
-bool first_page_of_previous(const Problem& p, Attended& m) {
-  return beginning_of_previous(p, m, p.pool.page_size, false);
-}
-bool first_slots_of_previous(const Problem& p, Attended& m) {
-  return beginning_of_previous(p, m, 16, false);
-}
-bool first_stored_slots_of_previous(const Problem& p, Attended& m) {
-  return beginning_of_previous(p, m, 16, true);
-}
-
-bool several_kv_heads(const Problem& p, Attended&) { return p.model.num_kv_heads > 1; }
-
 bool sink_missing(const Problem&, Attended& m) {
   if (!m.sinks) return false;
   m.sinks = false;
@@ -266,26 +214,6 @@ constexpr std::array table = {
     Hypothesis{"tree_ignored", "the draft tree is taken as a chain", tree_ignored},
     Hypothesis{"tree_of_request_0", "every request has the draft tree of request 0",
                tree_of_request_0},
-    Hypothesis{"previous_requests_keys", "each request reads the keys of the one before it",
-               previous_requests_keys},
-    Hypothesis{"next_requests_keys", "each request reads the keys of the one after it",
-               next_requests_keys},
-    Hypothesis{"first_requests_keys", "every request reads the keys of request 0",
-               first_requests_keys},
-    Hypothesis{"first_page_of_previous_request", "the first page is the previous request's",
-               first_page_of_previous},
-    Hypothesis{"first_slots_of_previous_request", "the first 16 slots are the previous request's",
-               first_slots_of_previous},
-    Hypothesis{"first_stored_slots_of_previous_request",
-               "the first 16 slots are the previous request's, apart from the new tokens'",
-               first_stored_slots_of_previous},
-    Hypothesis{"kv_heads_shifted", "every query head reads the next kv head", several_kv_heads, 1,
-               1},
-    Hypothesis{"v_heads_shifted", "V is read from the next kv head, K from the right one",
-               several_kv_heads, 0, 1},
-    Hypothesis{"k_heads_shifted", "K is read from the next kv head, V from the right one",
-               several_kv_heads, 1, 0},
-    Hypothesis{"kv_head_0", "every query head reads kv head 0", kv_head_0},
     Hypothesis{"sink_missing", "the sinks are missing", sink_missing},
     Hypothesis{"softcap_missing", "the softcap is missing", softcap_missing},
     Hypothesis{"k_descale_missing", "K's descale is missing",
@@ -305,6 +233,7 @@ constexpr std::array table = {
 
 std::vector<Hypothesis> all_hypotheses() {
   std::vector<Hypothesis> all(table.begin(), table.end());
+  for (const Hypothesis& one : request_hypotheses()) all.push_back(one);
   for (const Hypothesis& one : parametric_hypotheses()) all.push_back(one);
   for (const Hypothesis& one : lookup_hypotheses()) all.push_back(one);
   for (const Hypothesis& one : split_hypotheses()) all.push_back(one);

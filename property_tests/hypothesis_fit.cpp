@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "contracts/slot_map.hpp"
+#include "property_tests/misread/misread_fit.hpp"
 
 namespace attest {
 namespace {
@@ -67,6 +68,12 @@ bool is_untouched(const Output& got, std::int64_t row) {
                      [](std::uint8_t one) { return one != 0; });
 }
 
+bool is_untouched_somewhere(const Output& got, std::int64_t row) {
+  const auto begin = got.untouched.begin() + static_cast<std::ptrdiff_t>(row * got.heads);
+  return std::any_of(begin, begin + static_cast<std::ptrdiff_t>(got.heads),
+                     [](std::uint8_t one) { return one != 0; });
+}
+
 /// Reduces a meaning to the rows to explain; those it leaves no key are zeros.
 /// \returns whether any of them has a value.
 bool expect_of_rows(Attended& meaning, const std::vector<std::int64_t>& rows) {
@@ -123,10 +130,12 @@ std::optional<Fit> fit_live(const Failure& failure, const LiveKeys& live, Attend
   if (rows.empty() || meaning.rows.size() != failure.meaning.rows.size()) return std::nullopt;
   const auto computed = computed_rows(failure, live, meaning, rows);
   if (!computed) return std::nullopt;
-  Fit result{.hypothesis = hypothesis};
+  Fit result;
+  if (hypothesis != nullptr) result = {.id = hypothesis->id, .says = hypothesis->says};
   // Poison alone is no evidence for a hypothesis; a call that says so is one.
   if (computed->empty()) return hypothesis == nullptr ? std::optional(result) : std::nullopt;
   const bool any_value = expect_of_rows(meaning, *computed);
+  if (!any_value && hypothesis != nullptr) return std::nullopt;  // nor are zeros alone
   options.round_scaled_q = failure.profile.q_scaled_in_input_dtype;
   options.only_rows = *computed;
   result.expected = reference_attention(meaning, failure.source, options);
@@ -158,11 +167,31 @@ std::vector<Fit> fits_of(const Failure& failure, const std::vector<const Hypothe
   return fits;
 }
 
+/// The hypotheses that fits are of.
+std::vector<const Hypothesis*> those_of(const std::vector<Hypothesis>& hypotheses,
+                                        const std::vector<Fit>& fits) {
+  std::vector<const Hypothesis*> list;
+  for (const Hypothesis& one : hypotheses) {
+    const bool fits_here =
+        std::any_of(fits.begin(), fits.end(), [&](const Fit& f) { return f.id == one.id; });
+    if (fits_here) list.push_back(&one);
+  }
+  return list;
+}
+
+void add_fits(MisreadSearch& search, const std::vector<const Misreading*>& misreadings,
+              const std::vector<std::int64_t>& rows, std::vector<Fit>& fits) {
+  for (const Misreading* one : misreadings) {
+    if (auto found = search.fit(*one, rows)) fits.push_back(*std::move(found));
+  }
+}
+
 }  // namespace
 
 std::vector<std::int64_t> rows_to_explain(const Failure& failure, std::size_t hypotheses,
                                           std::size_t most, bool all) {
   const Model& model = failure.source.problem().model;
+  const auto row_count = static_cast<std::int64_t>(failure.meaning.rows.size());
   std::vector<std::int64_t> rows;
   const auto add = [&](std::int64_t row) {
     if (row < 0 || row >= static_cast<std::int64_t>(failure.meaning.rows.size())) return;
@@ -170,6 +199,10 @@ std::vector<std::int64_t> rows_to_explain(const Failure& failure, std::size_t hy
         failure.meaning.rows[static_cast<std::size_t>(row)].expect == RowExpectation::value;
     if (has_value && std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
   };
+  for (std::int64_t r = 0; r < std::min(failure.got.rows, row_count); ++r) {
+    if (is_untouched_somewhere(failure.got, r)) add(r);
+    if (!rows.empty()) break;  // one of those that nobody wrote
+  }
   for (const OracleResult& result : failure.oracles) {
     if (!result.passed) add(result.row);
   }
@@ -193,6 +226,12 @@ std::optional<Fit> fit(const Failure& failure, Attended meaning,
   return fit_live(failure, LiveKeys(failure.source), std::move(meaning), rows, {}, nullptr);
 }
 
+std::optional<Fit> fit(const Failure& failure, const Hypothesis& hypothesis,
+                       const std::vector<std::int64_t>& rows) {
+  std::vector<Fit> fits = fits_of(failure, {&hypothesis}, rows);
+  return fits.empty() ? std::nullopt : std::optional(std::move(fits.front()));
+}
+
 bool reads_dead_keys(const TensorSource& source, Attended meaning) {
   const LiveKeys live(source);
   return std::any_of(meaning.rows.begin(), meaning.rows.end(), [&](AttendedRow& row) {
@@ -202,18 +241,29 @@ bool reads_dead_keys(const TensorSource& source, Attended meaning) {
 }
 
 Ranking rank_hypotheses(const Failure& failure, const std::vector<Hypothesis>& hypotheses) {
-  std::vector<const Hypothesis*> all;
-  all.reserve(hypotheses.size());
-  for (const Hypothesis& one : hypotheses) all.push_back(&one);
-  std::vector<std::int64_t> rows = rows_to_explain(failure, all.size(), most_rows);
-  std::vector<Fit> fits = fits_of(failure, all, rows);
+  std::vector<const Hypothesis*> left;
+  left.reserve(hypotheses.size());
+  for (const Hypothesis& one : hypotheses) left.push_back(&one);
+  std::vector<std::int64_t> rows = rows_to_explain(failure, left.size(), most_rows);
+  // One row first: most are refused by it. Of a poisoned one nothing is computed.
+  if (rows.size() > 1 && !has_nan(failure.got, rows.front())) {
+    left = those_of(hypotheses, fits_of(failure, left, {rows.front()}));
+  }
+  std::vector<Fit> fits = fits_of(failure, left, rows);
+  MisreadSearch search(failure, rows);
+  std::vector<const Misreading*> misreadings = search.candidates(all_misreadings());
+  add_fits(search, misreadings, rows, fits);
   if (fits.size() > 1) {
-    std::vector<const Hypothesis*> left;
-    left.reserve(fits.size());
-    for (const Fit& one : fits) left.push_back(one.hypothesis);
-    const auto more = rows_to_explain(failure, left.size(), most_rows_of_ties, true);
-    std::vector<Fit> stricter =
-        more.size() > rows.size() ? fits_of(failure, left, more) : std::vector<Fit>{};
+    const auto more = rows_to_explain(failure, fits.size(), most_rows_of_ties, true);
+    std::vector<Fit> stricter;
+    if (more.size() > rows.size()) {
+      stricter = fits_of(failure, those_of(hypotheses, fits), more);
+      std::erase_if(misreadings, [&](const Misreading* one) {
+        return std::none_of(fits.begin(), fits.end(),
+                            [&](const Fit& f) { return f.id == one->id; });
+      });
+      add_fits(search, misreadings, more, stricter);
+    }
     if (!stricter.empty()) {
       fits = std::move(stricter);
       rows = more;

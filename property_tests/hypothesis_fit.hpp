@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "property_tests/diagnose.hpp"
@@ -17,9 +18,9 @@ std::vector<std::int64_t> rows_to_explain(const Failure& failure, std::size_t hy
 
 /// How well a changed meaning computes the output.
 struct Fit {
-  const Hypothesis* hypothesis = nullptr;
-  double worst = 0;   ///< largest error over the bound of the rows
-  Expected expected;  ///< of the rows
+  std::string_view id, says;  ///< of the hypothesis or misreading; empty: of none
+  double worst = 0;           ///< largest error over the bound of the rows
+  Expected expected;          ///< of the rows
 };
 
 /// Nothing when an oracle refuses a row. A row that reads slots which hold nothing must have come
@@ -27,11 +28,15 @@ struct Fit {
 std::optional<Fit> fit(const Failure& failure, Attended meaning,
                        const std::vector<std::int64_t>& rows);
 
+/// The same of a hypothesis, where it changes anything.
+std::optional<Fit> fit(const Failure& failure, const Hypothesis& hypothesis,
+                       const std::vector<std::int64_t>& rows);
+
 /// Whether a row sees a key that lies nowhere in the pool: given back, or past the last one.
 bool reads_dead_keys(const TensorSource& source, Attended meaning);
 
-/// The hypotheses that fit, best first. Near ties are settled on more rows, then by the order of
-/// the list: the more specific first.
+/// The hypotheses and misreadings that fit, best first. Near ties are settled on more rows, then by
+/// the order of the lists: hypotheses, and the more specific, first.
 struct Ranking {
   std::vector<Fit> fits;
   std::size_t rows = 0;  ///< that all of them explain

@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "contracts/rules.hpp"
-#include "property_tests/diagnose.hpp"
 #include "property_tests/isolated_backend.hpp"
 #include "property_tests/launch_limits.hpp"
 #include "property_tests/launch_pair.hpp"
 #include "property_tests/long_context.hpp"
 #include "property_tests/null_oracles.hpp"
+#include "property_tests/second_look.hpp"
 
 namespace attest {
 namespace {
@@ -105,9 +105,9 @@ bool has_values(const Attended& meaning) {
 }
 
 /// The verdict on numbers: the first oracle that failed names the reason.
-void weigh(const Call& call, const TensorSource& source, const Attended& meaning,
-           const Expected& expected, const Launched& launched, const Backend& backend,
-           const JudgeOptions& options, Judgement& judgement) {
+/// \returns whether there is a mismatch to explain.
+bool weigh(const TensorSource& source, const Attended& meaning, const Expected& expected,
+           const Launched& launched, const Backend& backend, Judgement& judgement) {
   const Output& got = launched.finished().out;
   judgement.oracles = launched.agreement;
   if (has_values(meaning)) {  // a batch of padding has no numbers, only damage to look for
@@ -120,12 +120,10 @@ void weigh(const Call& call, const TensorSource& source, const Attended& meaning
   if (failed == judgement.oracles.end()) {
     const Agreed agreed{meaning, expected, backend.profile(), source, expected.scaled_q_rounded};
     if (auto why = why_untrusted(agreed)) say(judgement, Verdict::untrusted, std::move(*why));
-    return;
+    return false;
   }
   say(judgement, Verdict::mismatch, failed->oracle + ": " + failed->detail);
-  if (!options.diagnose) return;
-  judgement.diagnosis = diagnose({call, source, meaning, got, backend.profile(), judgement.oracles,
-                                  launched.finished().stray_reads});
+  return true;
 }
 
 /// Where it decides whether a launch hung.
@@ -189,12 +187,21 @@ void decide(const Case& c, const Backend& backend, const JudgeOptions& options,
   if (in_worker && !backend.has_own_process()) {
     isolated.emplace(backend, options.worker, options.time_limit);
   }
-  const Launched launched =
-      launch(c, *call, source, meaning, isolated ? *isolated : backend, options);
+  const Backend& kernel = isolated ? *isolated : backend;
+  const Launched launched = launch(c, *call, source, meaning, kernel, options);
   if (launched.result) copy_account(*launched.result, judgement);
   if (launched.ended) return say(judgement, *launched.ended, launched.reason);
   const Expected expected = expectation(meaning, source, backend, options, only_rows);
-  weigh(*call, source, meaning, expected, launched, backend, options, judgement);
+  const bool wrong = weigh(source, meaning, expected, launched, backend, judgement);
+  if (!wrong || !options.diagnose) return;
+  const Failure failure{*call,
+                        source,
+                        meaning,
+                        launched.finished().out,
+                        backend.profile(),
+                        judgement.oracles,
+                        launched.finished().stray_reads};
+  judgement.diagnosis = diagnose_with_a_second_look(c, failure, kernel, options, only_rows);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "backends/registry.hpp"
 #include "property_tests/diagnose.hpp"
+#include "property_tests/misread/misreading.hpp"
 #include "property_tests/mutants/campaign.hpp"
 
 namespace attest {
@@ -80,6 +81,7 @@ TEST(ExpectedDiagnoses, MeanMutantsAndNamesThatThereAre) {
                                       "zeros_past_2_gib", "stray_read"};
   const std::vector<Hypothesis> all = all_hypotheses();
   for (const Hypothesis& one : all) names.insert(one.id);
+  for (const Misreading& one : all_misreadings()) names.insert(one.id);
   for (const Diagnosable& row : expected_diagnoses()) {
     const auto mutants = all_mutants();
     const bool decides = std::any_of(mutants.begin(), mutants.end(), [&](const Mutant& mutant) {
@@ -99,7 +101,7 @@ TEST(ExplainedReport, CountsSharesOfThoseThatAHypothesisSays) {
   Detection run;
   run.trials = {killed(std::string(stale), std::string(right)),
                 killed("faulty-causal_one_too_long.unified@cpu", "prefix_hole: x"),
-                killed("faulty-kv_heads_interleaved.unified@cpu", "unexplained: none"),
+                killed("faulty-window_tail_of_the_pool.unified@cpu", "unexplained: none"),
                 killed("faulty-p_truncated.unified@cpu", "unexplained: none")};
   run.trials[0].shrunk_requests = 1;
   run.trials[0].shrunk_trials = 30;
@@ -143,7 +145,9 @@ TEST(Diagnoses, NameWhatAMutantDoes) {
        {"faulty-causal_one_too_short.unified@cpu", "faulty-v_of_neighbour_head.extend@cpu",
         "faulty-stale_page.extend@cpu", "metadata:prefix_short_by_draft_count",
         "faulty-tree_mask_of_first_request", "faulty-context_is_total_length.extend@cpu",
-        "faulty-merge_stops_at_the_first_row.extend@cpu"}) {
+        "faulty-merge_stops_at_the_first_row.extend@cpu",
+        "faulty-group_from_the_kv_heads.decode@cpu", "faulty-page_size_taken_as_16.unified@cpu",
+        "faulty-mask_bytes_reused.legacy_extend@cpu", "faulty-v_slot_one_further.unified@cpu"}) {
     const Mutant& mutant = mutant_named(name);
     const Trial trial = try_mutant(mutant, plan);
     EXPECT_EQ(named(mutant, trial), Named::first) << name << ": " << trial.diagnosis;

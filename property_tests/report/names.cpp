@@ -22,6 +22,7 @@
 #include "property_tests/diagnose.hpp"
 #include "property_tests/generators.hpp"
 #include "property_tests/large_kv.hpp"
+#include "property_tests/misread/misreading.hpp"
 #include "property_tests/null_oracles.hpp"
 #include "property_tests/relations.hpp"
 #include "property_tests/report/names_in_words.hpp"
@@ -204,6 +205,10 @@ std::vector<KnownName> names_called(std::string_view text) {
   for (const KnownName& known : known_names()) {
     const bool is_fault = known.kind == "kernel fault" && known.name == without_faulty;
     if (known.name == wanted || is_fault) found.push_back(known);
+  }
+  // Thousands, made of few parts: they can be asked for and are not listed.
+  for (const Misreading& one : all_misreadings()) {
+    if (one.id == wanted) found.push_back({"misreading", one.id, one.says});
   }
   return found;
 }
