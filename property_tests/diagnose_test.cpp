@@ -75,7 +75,7 @@ TEST_P(Hypotheses, ExplainTheKernelThatMakesThisMistake) {
   const std::int64_t longest = GetParam().find("split") == std::string::npos ? 120 : 300;
   for (const Signature signature : {Signature::unified, Signature::extend}) {
     const Capabilities can = tried_on(signature);
-    for (std::uint64_t i = 0; i < 400 && tried < 12; ++i) {
+    for (std::uint64_t i = 0; i < 400 && tried < 4; ++i) {
       Case c = generate(
           21, i,
           {.signature = signature, .capabilities = &can, .max_kv = longest, .max_requests = 3});

@@ -135,7 +135,6 @@ std::optional<Fit> fit_live(const Failure& failure, const LiveKeys& live, Attend
   // Poison alone is no evidence for a hypothesis; a call that says so is one.
   if (computed->empty()) return hypothesis == nullptr ? std::optional(result) : std::nullopt;
   const bool any_value = expect_of_rows(meaning, *computed);
-  if (!any_value && hypothesis != nullptr) return std::nullopt;  // nor are zeros alone
   options.round_scaled_q = failure.profile.q_scaled_in_input_dtype;
   options.only_rows = *computed;
   result.expected = reference_attention(meaning, failure.source, options);

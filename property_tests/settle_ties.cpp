@@ -57,7 +57,12 @@ void settle_ties(Ranking& ranking, const std::vector<Hypothesis>& hypotheses,
   const int least = *std::min_element(counts.begin(), counts.end());
   std::vector<Fit> kept;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] == least) kept.push_back(std::move(ranking.fits[i]));
+    // Hypotheses are held against whole rows by all oracles, misreadings at a few places.
+    const bool is_hypothesis =
+        std::any_of(hypotheses.begin(), hypotheses.end(),
+                    [&](const auto& h) { return h.id == ranking.fits[i].id; });
+    if (counts[i] <= least + (is_hypothesis ? wrong / 3 : 0))
+      kept.push_back(std::move(ranking.fits[i]));
   }
   ranking.fits = std::move(kept);
 }

@@ -34,6 +34,12 @@ std::vector<std::int64_t> spread(std::int64_t dim) {
   return elements;
 }
 
+bool leaves_elements_out(const Misreading& mistake, const KernelView& view) {
+  const Model& m = view.model();
+  return (mistake.k_elements && mistake.k_elements(view, m.head_dim) < m.head_dim) ||
+         (mistake.v_elements && mistake.v_elements(view, m.v_head_dim) < m.v_head_dim);
+}
+
 bool fits_in(const Failure& failure, const std::vector<std::int64_t>& rows) {
   return !rows.empty() && std::all_of(rows.begin(), rows.end(), [&](std::int64_t row) {
     const AttendedRow& one = failure.meaning.rows[static_cast<std::size_t>(row)];
@@ -66,7 +72,8 @@ MisreadSearch::MisreadSearch(const Failure& failure, const std::vector<std::int6
   options.round_scaled_q = failure.profile.q_scaled_in_input_dtype;
   const Expected truth = reference_attention(failure.meaning, failure.source, options);
   choose_spots(truth, rows);
-  if (!is_usable(truth)) spots_.clear();
+  // Right numbers that follow poison say nothing about what was read.
+  if (!is_usable(truth) || (!any_wrong_ && depends_on_poison(failure))) spots_.clear();
 }
 
 /// Whether a right kernel computes the truth from the view: else a call is wrong, or is none that a
@@ -162,7 +169,7 @@ std::optional<double> MisreadSearch::at_spot(const Misreading& mistake, std::siz
   if (is_untouched(place)) return std::nullopt;
   if (reading->has_nan) return said(has_nan(place) || depends_on_poison(failure_));
   if (has_nan(place)) return std::nullopt;
-  const bool changes = mistake.k_elements || mistake.v_elements || !(*reading == right_[spot]);
+  const bool changes = leaves_elements_out(mistake, *view_) || !(*reading == right_[spot]);
   if (!changes && spots_[spot].measure > 1) return std::nullopt;
   if (reading->is_zero()) return said(is_zero(place));
   tells = tells || (changes && (spots_[spot].measure > 1 || !any_wrong_));
