@@ -1,6 +1,5 @@
 #include "property_tests/second_look.hpp"
 
-#include <optional>
 #include <utility>
 
 #include "property_tests/generators.hpp"
@@ -24,7 +23,8 @@ struct Look {
   Call call;
   TensorSource source;
   Attended meaning;
-  std::optional<RunResult> result = std::nullopt;  ///< none where the launch was ended
+  bool ended = true;  ///< nothing to look at
+  RunResult result = {};
   std::vector<OracleResult> oracles = {};
 
   Look(Case of, Call with)
@@ -37,18 +37,19 @@ struct Look {
                  const std::vector<std::int64_t>& only_rows) {
     JudgeOptions once = options;
     once.both_poisons = false;
-    Launched launched = launch(c, call, source, meaning, backend, once);
+    const Launched launched = launch(c, call, source, meaning, backend, once);
     if (launched.ended) return;
     ReferenceOptions reference;
     reference.only_rows = only_rows;
     reference.threads = options.reference_threads;
     reference.round_scaled_q = backend.profile().q_scaled_in_input_dtype;
     const Expected expected = reference_attention(meaning, source, reference);
-    result = std::move(launched.result);
-    oracles = compare(meaning, expected, result->out, backend.profile(), source);
+    result = launched.finished();
+    ended = false;
+    oracles = compare(meaning, expected, result.out, backend.profile(), source);
   }
   Failure failure(const NumericsProfile& profile) const {
-    return {call, source, meaning, result->out, profile, oracles, result->stray_reads};
+    return {call, source, meaning, result.out, profile, oracles, result.stray_reads};
   }
 };
 
@@ -69,7 +70,7 @@ FurtherOutputs further_cases(const Case& c, const Backend& backend, const JudgeO
       Look look(std::move(other), std::get<Call>(std::move(call)));
       if (!backend.supports(look.call)) continue;
       look.launch_on(backend, options, {});
-      if (look.result && !see(look.failure(backend.profile()))) return;
+      if (!look.ended && !see(look.failure(backend.profile()))) return;
     }
   };
 }
@@ -84,7 +85,7 @@ std::string diagnose_with_a_second_look(const Case& c, const Failure& failure,
   // What a changed call does, the calls of other cases do not.
   const bool is_lowered = !c.call && c.fault.empty();
   const FurtherOutputs further = is_lowered ? further_cases(c, backend, options) : FurtherOutputs{};
-  if (!again.result || all_passed(again.oracles)) return diagnose(failure, failure, further);
+  if (again.ended || all_passed(again.oracles)) return diagnose(failure, failure, further);
   return diagnose(failure, again.failure(failure.profile), further);
 }
 

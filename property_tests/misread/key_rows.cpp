@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "contracts/dtype.hpp"
@@ -99,17 +100,19 @@ std::vector<float> KeyRows::gather(PoolHalf half, std::int64_t element) const {
   const auto head_of = [&](const Cell& at) { return std::min(at.head / copies, heads - 1); };
   std::vector<float> row(dim(half));
   for (std::size_t d = 0; d < row.size();) {
-    const auto at = cell(pool, element + static_cast<std::int64_t>(d));
-    const auto found = at ? contents_.find(at->slot) : contents_.end();
+    const std::int64_t place = element + static_cast<std::int64_t>(d);
+    const std::optional<Cell> there = cell(pool, place);
+    const Cell at = there.value_or(Cell{.slot = -1});
+    const auto found = contents_.find(at.slot);
     if (found == contents_.end()) {
-      row[d] = poison(half, region_of(pool, element + static_cast<std::int64_t>(d), at));
+      row[d] = poison(half, region_of(pool, place, there));
       ++d;
       continue;
     }
     // Latent rows are longer than the V in them.
     const PoolHalf whole = view_.model().mla ? PoolHalf::k : half;
-    const std::vector<float> from = row_of(whole, found->second, head_of(*at));
-    for (auto e = static_cast<std::size_t>(at->element); e < from.size() && d < row.size(); ++e) {
+    const std::vector<float> from = row_of(whole, found->second, head_of(at));
+    for (auto e = static_cast<std::size_t>(at.element); e < from.size() && d < row.size(); ++e) {
       row[d++] = from[e];
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace attest {
@@ -26,8 +27,9 @@ std::span<const float> values_of(const Output& got, Place place) {
 }
 
 std::vector<std::int64_t> spread(std::int64_t dim) {
-  std::vector<std::int64_t> elements;
   const std::int64_t count = std::min(dim, most_elements);
+  std::vector<std::int64_t> elements;
+  elements.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     elements.push_back(i + 1 == count ? dim - 1 : i * dim / count);
   }
@@ -50,7 +52,10 @@ bool fits_in(const Failure& failure, const std::vector<std::int64_t>& rows) {
 }  // namespace
 
 MisreadSearch::MisreadSearch(const Failure& failure, const std::vector<std::int64_t>& rows)
-    : failure_(failure), view_(view_of(failure.call, failure.source, failure.meaning)) {
+    : failure_(failure) {
+  if (auto view = view_of(failure.call, failure.source, failure.meaning)) {
+    view_ = std::make_unique<const KernelView>(*std::move(view));
+  }
   const Model& model = failure.source.problem().model;
   const bool same_shape =
       failure.got.heads == model.num_q_heads && failure.got.dim == model.v_head_dim;
@@ -58,7 +63,7 @@ MisreadSearch::MisreadSearch(const Failure& failure, const std::vector<std::int6
     view_.reset();
     return;
   }
-  kernel_.emplace(*view_, failure.profile.q_scaled_in_input_dtype);
+  kernel_ = std::make_unique<MisreadKernel>(*view_, failure.profile.q_scaled_in_input_dtype);
   elements_ = spread(model.v_head_dim);
   std::int64_t keys = 0;
   for (const std::int64_t row : rows) {
@@ -128,13 +133,16 @@ void MisreadSearch::choose_spots(const Expected& truth, const std::vector<std::i
       (spot.measure <= 1 ? right : wrong).push_back(spot);
     }
   }
-  const auto larger = [](const Spot& a, const Spot& b) { return a.measure > b.measure; };
+  const auto order = [](const Spot& a, const Spot& b) {
+    return std::tuple(-a.measure, a.place.row, a.place.head) <
+           std::tuple(-b.measure, b.place.row, b.place.head);
+  };
   // Numbers tell more than NaN does.
-  std::stable_sort(wrong.begin(), wrong.end(), [&](const Spot& a, const Spot& b) {
+  std::sort(wrong.begin(), wrong.end(), [&](const Spot& a, const Spot& b) {
     if (std::isinf(a.measure) != std::isinf(b.measure)) return std::isinf(b.measure);
-    return larger(a, b);
+    return order(a, b);
   });
-  if (wrong.empty()) std::stable_sort(right.begin(), right.end(), larger);
+  if (wrong.empty()) std::sort(right.begin(), right.end(), order);
   any_wrong_ = !wrong.empty();
   take(wrong, most_failing_spots);
   take(right, wrong.empty() ? most_failing_spots : most_right_spots);
@@ -217,6 +225,7 @@ std::vector<const Misreading*> MisreadSearch::candidates(const std::vector<Misre
   if (found.size() > candidates_) {
     // The nearest ones, in order of the list.
     std::vector<double> measures;
+    measures.reserve(found.size());
     for (const auto& [worst, mistake] : found) measures.push_back(worst);
     const auto limit = measures.begin() + static_cast<std::ptrdiff_t>(candidates_);
     std::nth_element(measures.begin(), limit, measures.end());
@@ -224,6 +233,7 @@ std::vector<const Misreading*> MisreadSearch::candidates(const std::vector<Misre
     found.resize(std::min(found.size(), candidates_));
   }
   std::vector<const Misreading*> list;
+  list.reserve(found.size());
   for (const auto& [worst, mistake] : found) list.push_back(mistake);
   return list;
 }

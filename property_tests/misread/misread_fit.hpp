@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -44,8 +45,8 @@ class MisreadSearch {
   bool is_zero(Place place) const;
 
   const Failure& failure_;
-  std::optional<KernelView> view_;
-  std::optional<MisreadKernel> kernel_;
+  std::unique_ptr<const KernelView> view_;  ///< null: the call has none
+  std::unique_ptr<MisreadKernel> kernel_;
   bool any_wrong_ = false;  ///< of the spots
   std::vector<Spot> spots_;
   std::vector<RowBound> bounds_;  ///< of the spots

@@ -1,6 +1,8 @@
 // Keys that come from another position: of all keys, of the page alone or of the place in it alone.
 
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
 
 #include "property_tests/misread/quantities.hpp"
 
@@ -8,6 +10,12 @@ namespace attest {
 namespace {
 
 std::int64_t last_of(const Seen& seen) { return seen.request().keys - 1; }
+
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
 
 std::string number(std::int64_t n) { return std::to_string(n); }
 
@@ -44,7 +52,8 @@ void add_shifts(std::vector<Misreading>& all, const Quantity& quantity, int sign
 
 /// Tiles of `tile` keys that are looked up, or kept, as one.
 void add_tiles(std::vector<Misreading>& all, std::int64_t tile) {
-  const std::string of = "_of_" + number(tile);
+  const std::string size = number(tile);
+  const std::string of = "_of_" + size;
   for (const Operand& operand : operands()) {
     for (const bool from_window : {false, true}) {
       const auto begin = [tile, from_window](const Seen& s, std::int64_t position) {
@@ -54,36 +63,37 @@ void add_tiles(std::vector<Misreading>& all, std::int64_t tile) {
       const std::string where = from_window ? "_from_the_window" : "";
       const std::string counted = from_window ? ", counted from the window's begin" : "";
       Misreading& one = all.emplace_back(
-          of_operand(operand, "one_page_a_tile" + of + where,
-                     "from the page of the first of " + number(tile) + " keys" + counted));
+          of_operand(operand, joined({"one_page_a_tile", of, where}),
+                     joined({"from the page of the first of ", size, " keys", counted})));
       one.entry = [begin](const Seen& s, Lookup& l) {
         l.index += floor_div(std::max(begin(s, l.position), first_seen(s)), s.view.page) -
                    floor_div(l.position, s.view.page);
       };
       Misreading& run = all.emplace_back(of_operand(
-          operand, "tiles_taken_as_contiguous" + of + where,
-          "from the slots behind that of the first of " + number(tile) + " keys" + counted));
+          operand, joined({"tiles_taken_as_contiguous", of, where}),
+          joined({"from the slots behind that of the first of ", size, " keys", counted})));
       run.entry = [begin](const Seen& s, Lookup& l) {
         const std::int64_t first = std::max(begin(s, l.position), first_seen(s));
         l.index += floor_div(first, s.view.page) - floor_div(l.position, s.view.page);
         l.within = floor_mod(first, s.view.page) + l.position - first;
       };
       for (const int step : {-1, 1}) {
-        Misreading& other = all.emplace_back(of_operand(
-            operand, (step < 0 ? "previous_tile" : "next_tile") + of + where,
-            std::string("from the ") + (step < 0 ? "tile before" : "tile behind") +
-                ", where there is one, of tiles of " + number(tile) + " keys" + counted));
+        Misreading& other = all.emplace_back(
+            of_operand(operand, joined({step < 0 ? "previous_tile" : "next_tile", of, where}),
+                       joined({"from the ", step < 0 ? "tile before" : "tile behind",
+                               ", where there is one, of tiles of ", size, " keys", counted})));
         other.key = [begin, tile, step](const Seen& s, Lookup& l) {
           const std::int64_t there = l.position + step * tile;
           if (begin(s, there) < begin(s, first_seen(s)) || there > last_of(s)) return;
           l.position = there;
         };
-        Misreading& last = all.emplace_back(of_operand(
-            operand,
-            (step < 0 ? "last_tile_is_the_one_before" : "first_tile_is_the_next") + of + where,
-            (step < 0 ? "in the last tile from the one before"
-                      : "in the first tile from the next one") +
-                std::string(", of tiles of ") + number(tile) + " keys" + counted));
+        Misreading& last = all.emplace_back(
+            of_operand(operand,
+                       joined({step < 0 ? "last_tile_is_the_one_before" : "first_tile_is_the_next",
+                               of, where}),
+                       joined({step < 0 ? "in the last tile from the one before"
+                                        : "in the first tile from the next one",
+                               ", of tiles of ", size, " keys", counted})));
         last.key = [begin, tile, step](const Seen& s, Lookup& l) {
           const std::int64_t edge = begin(s, step < 0 ? end_seen(s) - 1 : first_seen(s));
           const std::int64_t there = l.position + step * tile;
@@ -91,14 +101,14 @@ void add_tiles(std::vector<Misreading>& all, std::int64_t tile) {
         };
       }
       Misreading& first = all.emplace_back(
-          of_operand(operand, "first_key_of_each_tile" + of + where,
-                     "from the first of " + number(tile) + " keys for all of them" + counted));
+          of_operand(operand, joined({"first_key_of_each_tile", of, where}),
+                     joined({"from the first of ", size, " keys for all of them", counted})));
       first.key = [begin](const Seen& s, Lookup& l) {
         l.position = std::max<std::int64_t>(0, begin(s, l.position));
       };
       Misreading& same = all.emplace_back(
-          of_operand(operand, "first_tile_again" + of + where,
-                     "from the first " + number(tile) + " keys again and again" + counted));
+          of_operand(operand, joined({"first_tile_again", of, where}),
+                     joined({"from the first ", size, " keys again and again", counted})));
       same.key = [begin](const Seen& s, Lookup& l) {
         const std::int64_t edge = begin(s, first_seen(s));
         l.position = std::min(edge + l.position - begin(s, l.position), last_of(s));
@@ -106,14 +116,14 @@ void add_tiles(std::vector<Misreading>& all, std::int64_t tile) {
     }
     Misreading& stage = all.emplace_back(of_operand(
         operand, "tile_of_the_other_stage" + of,
-        "from the next tile of " + number(tile) + " keys, in the last one from the one before"));
+        joined({"from the next tile of ", size, " keys, in the last one from the one before"})));
     stage.key = [tile](const Seen& s, Lookup& l) {
       const bool is_last = l.position / tile == (end_seen(s) - 1) / tile;
       const std::int64_t there = l.position + (is_last ? -tile : tile);
       if (there >= 0 && there <= last_of(s)) l.position = there;
     };
     Misreading& pair = all.emplace_back(of_operand(
-        operand, "tiles_swapped" + of, "from the other one of two tiles of " + number(tile)));
+        operand, "tiles_swapped" + of, joined({"from the other one of two tiles of ", size})));
     pair.key = [tile](const Seen& s, Lookup& l) {
       const std::int64_t there = l.position / tile % 2 == 0 ? l.position + tile : l.position - tile;
       if (there <= last_of(s)) l.position = there;

@@ -84,7 +84,7 @@ void add_offsets(std::vector<Misreading>& all) {
 
 /// Ends and begins at whole tiles.
 void add_tiles(std::vector<Misreading>& all, const std::string& name,
-               std::function<std::int64_t(const Seen&)> size) {
+               const std::function<std::int64_t(const Seen&)>& size) {
   const auto down = [size](const Seen& s, std::int64_t x) {
     return floor_div(x, size(s)) * size(s);
   };
