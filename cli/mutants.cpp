@@ -28,9 +28,9 @@ namespace {
 struct Options {
   std::string kind = "all";
   MutantPlan plan;
-  std::string contexts = "512", policies, part, junit, markdown, record;
+  std::string contexts = "512", policies, part, later, junit, markdown, record;
   std::vector<std::string> from;
-  bool handed = false, later = false, json = false, verbose = false, list = false;
+  bool handed = false, json = false, verbose = false, list = false;
   CampaignPlan campaign;
 };
 
@@ -99,6 +99,13 @@ std::vector<const Policy*> policies_of(const std::string& text) {
   return chosen;
 }
 
+/// What --later chooses: "", "all", "first", "second".
+Written written_when(const std::string& later) {
+  if (later == "first") return Written::first_batch;
+  if (later == "second") return Written::second_batch;
+  return later.empty() ? Written::ever : Written::after_the_oracles;
+}
+
 Ending list_mutants(const std::vector<const Mutant*>& mutants) {
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   for (const Mutant* mutant : mutants) {
@@ -162,8 +169,8 @@ Ending mutate(Options options, const Chosen& chosen) {
   if (options.kind == "metadata") return change_fields(options);
   if (!options.from.empty()) return from_records(options);
   CampaignPlan& plan = options.campaign;
-  plan.mutants = mutants_of(options.kind, options.part, options.handed,
-                            options.later ? Written::after_the_oracles : Written::ever);
+  plan.mutants =
+      mutants_of(options.kind, options.part, options.handed, written_when(options.later));
   if (options.list) return list_mutants(plan.mutants);
   plan.contexts = contexts_of(options.contexts);
   plan.policies = policies_of(options.policies);
@@ -225,7 +232,11 @@ void add_mutants(CLI::App& app, Chosen& chosen) {
   command->add_option("--mutant", options->part, "Only those with this in their name");
   command->add_flag("--public", options->handed,
                     "Only those that stand for a public bug or a generic mutation");
-  command->add_flag("--later", options->later, "Only those written after the oracles were fixed");
+  command
+      ->add_flag("--later{all}", options->later,
+                 "Only those written after the oracles were fixed; --later=first, --later=second: "
+                 "one batch of them")
+      ->check(CLI::IsMember({"all", "first", "second"}));
   command->add_flag("--list", options->list, "Their names, and where they come from");
   command->add_option("--context", options->contexts, "Keys of a request, several as 512,4096")
       ->capture_default_str();

@@ -93,4 +93,12 @@ bool mask_offsets_of_square_masks(const Problem&, const SlotMap&, Call&);
 bool scale_applied_twice(const Problem&, const SlotMap&, Call&);
 bool v_scale_not_passed(const Problem&, const SlotMap&, Call&);
 
+// second_metadata_edits.cpp
+bool table_without_the_evicted_pages(const Problem&, const SlotMap&, Call&);
+bool pages_of_the_prefix_last(const Problem&, const SlotMap&, Call&);
+bool branches_read_each_others_drafts(const Problem&, const SlotMap&, Call&);
+bool lists_in_another_order(const Problem&, const SlotMap&, Call&);
+bool seq_lens_include_the_encoder(const Problem&, const SlotMap&, Call&);
+bool mask_before_the_reordering(const Problem&, const SlotMap&, Call&);
+
 }  // namespace attest

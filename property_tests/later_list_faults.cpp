@@ -2,42 +2,10 @@
 #include <set>
 
 #include "property_tests/fault_edits.hpp"
+#include "property_tests/flat_lists.hpp"
 
 namespace attest {
 namespace {
-
-/// Every request's pages in one flat array.
-struct Lists {
-  IntArray* offsets = nullptr;
-  IntArray* entries = nullptr;
-  IntArray* last_lens = nullptr;
-  std::int64_t page_size = 1;
-  std::int64_t pool = 0;  ///< pages of the pool
-
-  std::int64_t begin(std::size_t i) const { return offsets->values[i]; }
-  std::int64_t count(std::size_t i) const { return offsets->values[i + 1] - offsets->values[i]; }
-  std::int64_t& entry(std::size_t i, std::int64_t column) const {
-    return entries->values[static_cast<std::size_t>(begin(i) + column)];
-  }
-};
-
-Lists lists_of(Call& call) {
-  if (auto* c = std::get_if<BatchPrefillCall>(&call)) {
-    return {&c->kv_indptr, &c->kv_page_indices, nullptr, 1, c->k.size(0)};
-  }
-  if (auto* c = std::get_if<PagedRaggedCall>(&call)) {
-    return {&c->kv_indptr, &c->kv_page_indices, &c->kv_last_page_lens, c->block_size,
-            c->key_cache.size(0)};
-  }
-  if (auto* c = std::get_if<LegacyExtendCall>(&call)) {
-    return {&c->kv_indptr, &c->kv_indices, nullptr, 1, c->k_buffer.size(0)};
-  }
-  if (auto* c = std::get_if<MlaDecodeCall>(&call)) {
-    return {&c->kv_indptr, &c->kv_indices, &c->kv_last_page_lens, c->page_size,
-            c->kv_buffer.size(0)};
-  }
-  return {};
-}
 
 /// The page that no request has, or -1.
 std::int64_t nobodys_page(const Problem& problem, const SlotMap& slots) {
@@ -114,7 +82,7 @@ bool pool_rows_of_batch_positions(const Problem& problem, const SlotMap&, Call& 
 }
 
 bool kv_indices_tail_not_filled(const Problem& problem, const SlotMap&, Call& call) {
-  const Lists lists = lists_of(call);
+  const FlatLists lists = flat_lists_of(call);
   if (lists.entries == nullptr) return false;
   constexpr std::int64_t block = 64;
   bool changed = false;
@@ -128,7 +96,7 @@ bool kv_indices_tail_not_filled(const Problem& problem, const SlotMap&, Call& ca
 }
 
 bool surplus_page_at_a_boundary(const Problem& problem, const SlotMap&, Call& call) {
-  const Lists lists = lists_of(call);
+  const FlatLists lists = flat_lists_of(call);
   if (lists.last_lens == nullptr || lists.pool < 1) return false;
   std::vector<std::int64_t> entries, offsets = {0};
   bool changed = false;
@@ -148,7 +116,7 @@ bool surplus_page_at_a_boundary(const Problem& problem, const SlotMap&, Call& ca
 }
 
 bool kv_indptr_counts_pages(const Problem& problem, const SlotMap&, Call& call) {
-  const Lists lists = lists_of(call);
+  const FlatLists lists = flat_lists_of(call);
   const std::int64_t size = problem.pool.page_size;
   if (lists.offsets == nullptr || lists.page_size != 1 || size == 1) return false;
   std::vector<std::int64_t> offsets = {0};

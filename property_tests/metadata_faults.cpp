@@ -217,8 +217,9 @@ constexpr std::array faults = {
 std::span<const MetadataFault> all_metadata_faults() {
   static const std::vector<MetadataFault> every = [] {
     std::vector<MetadataFault> list(faults.begin(), faults.end());
-    const auto later = later_metadata_faults();
-    list.insert(list.end(), later.begin(), later.end());
+    for (const auto later : {later_metadata_faults(), second_metadata_faults()}) {
+      list.insert(list.end(), later.begin(), later.end());
+    }
     return list;
   }();
   return every;

@@ -29,9 +29,10 @@ struct MetadataFault {
   }
 };
 
-/// Those of metadata_faults.cpp, then those of later_metadata_faults.cpp.
+/// Those of metadata_faults.cpp, of later_metadata_faults.cpp, of second_metadata_faults.cpp.
 std::span<const MetadataFault> all_metadata_faults();
 std::span<const MetadataFault> later_metadata_faults();
+std::span<const MetadataFault> second_metadata_faults();
 const MetadataFault* find_metadata_fault(std::string_view id);
 
 /// Why apply() changed nothing: the signature has no such argument, or the step does not have what

@@ -188,8 +188,10 @@ const std::vector<KernelFault> faults = {
 const std::vector<KernelFault>& every_fault() {
   static const std::vector<KernelFault> list = [] {
     std::vector<KernelFault> every = faults;
-    for (KernelFault& fault : reported_faults()) every.push_back(std::move(fault));
-    for (KernelFault& fault : later_faults()) every.push_back(std::move(fault));
+    for (const auto part : {reported_faults, later_faults, second_address_faults,
+                            second_mask_faults, second_softmax_faults}) {
+      for (KernelFault& fault : part()) every.push_back(std::move(fault));
+    }
     return every;
   }();
   return list;

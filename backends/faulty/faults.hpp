@@ -20,10 +20,13 @@ struct KernelFault {
   bool large_pool = false;  ///< shows only where pages in use lie past 2 GiB of one pool
 };
 
-/// The faults of reported_faults.cpp, and after them those of later_faults.cpp, which
-/// all_kernel_faults() ends with.
+/// The faults of reported_faults.cpp, after them those of later_faults.cpp, and the second batch of
+/// such, which all_kernel_faults() ends with.
 std::vector<KernelFault> reported_faults();
 std::vector<KernelFault> later_faults();
+std::vector<KernelFault> second_address_faults();
+std::vector<KernelFault> second_mask_faults();
+std::vector<KernelFault> second_softmax_faults();
 
 /// Every fault, in the order of the table in docs/backends.md.
 std::span<const KernelFault> all_kernel_faults();

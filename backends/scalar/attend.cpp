@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backends/scalar/elements.hpp"
@@ -32,6 +33,8 @@ class GroupOfHead {
     const std::int64_t tiles = (keys + tile_keys - 1) / tile_keys;
     splits_ = parts_of(tiles);
     tiles_per_split_ = (tiles + splits_ - 1) / splits_;
+    const bool rounds_down = op_.fault == Fault::split_remainder_lost;
+    if (rounds_down) tiles_per_split_ = std::max<std::int64_t>(1, tiles / splits_);
     partials_.assign(group_.rows.size() * static_cast<std::size_t>(heads_ * splits_), {});
     for (Partial& partial : partials_) {
       partial.acc.assign(static_cast<std::size_t>(padded(op_.v_head_dim)), 0.0F);
@@ -41,6 +44,7 @@ class GroupOfHead {
       tile_.load(op_, group_, kv_head_, first, std::min(tile_keys, keys - first));
       const bool first_of_a_later = t > 0 && t % tiles_per_split_ == 0;
       if (first_of_a_later && op_.fault == Fault::first_tile_of_splits_skipped) continue;
+      if (rounds_down && t / tiles_per_split_ >= splits_) break;
       for (std::size_t r = 0; r < group_.rows.size(); ++r) walk(r, t / tiles_per_split_);
       if (!first_of_a_later || op_.fault != Fault::tile_in_two_splits) continue;
       for (std::size_t r = 0; r < group_.rows.size(); ++r) walk(r, t / tiles_per_split_ - 1);
@@ -56,6 +60,7 @@ class GroupOfHead {
     for (std::int64_t h = 0; h < group * op.num_kv_heads; ++h) {
       std::int64_t reads = h / std::max<std::int64_t>(group, 1);
       if (op.fault == Fault::kv_heads_interleaved) reads = h % op.num_kv_heads;
+      if (op.fault == Fault::kv_head_is_the_q_head) reads = std::min(h, op.num_kv_heads - 1);
       if (op.fault == Fault::group_from_the_kv_heads) {
         reads = std::min(h / op.num_kv_heads, op.num_kv_heads - 1);
       }
@@ -93,12 +98,19 @@ class GroupOfHead {
     const auto bytes = static_cast<std::int64_t>(size_bytes(op_.q_dtype));
     for (std::size_t r = 0; r < group_.rows.size(); ++r) {
       for (std::int64_t g = 0; g < heads_; ++g) {
-        const std::int64_t at =
-            group_.rows[r].row * op_.q_row_stride + q_head(g) * op_.q_head_stride;
+        const auto [row, head] = place_of_query(r, g);
+        const std::int64_t at = group_.rows[row].row * op_.q_row_stride + head * op_.q_head_stride;
         widen(op_.q_dtype, op_.q + at * bytes, op_.head_dim, query(r, g));
         if (op_.fault == Fault::q_scaled_in_its_own_type) scale_query(query(r, g));
       }
     }
+  }
+  /// Row of the group and q head. A mistake unpacks them the other way round.
+  std::pair<std::size_t, std::int64_t> place_of_query(std::size_t r, std::int64_t g) const {
+    if (op_.fault != Fault::q_rows_before_heads) return {r, q_head(g)};
+    const std::size_t packed = index(r, g);
+    const std::size_t rows = group_.rows.size();
+    return {packed % rows, q_head(static_cast<std::int64_t>(packed / rows))};
   }
   /// Modelled: q takes its scale before the product and is stored in its own type again.
   void scale_query(float* values) const {

@@ -21,8 +21,11 @@ TensorMeta output_of(const BatchPrefillCall& call) {
                     {call.q.size(0), call.q.size(1), call.v.size(2)});
 }
 
-RequestShape shape_of(const BatchPrefillCall& call, const ListedPages& listed, std::int64_t i) {
+RequestShape shape_of(const BatchPrefillCall& call, const ListedPages& listed, std::int64_t i,
+                      const Operands& op) {
   RequestShape shape;
+  shape.q_heads_per_kv = std::max<std::int64_t>(op.num_q_heads / op.num_kv_heads, 1);
+  shape.longest_rows = saturated_count(call.max_seqlen_q);
   shape.first_row = saturated_count(array_entry(call.cu_seqlens_q, i, "cu_seqlens_q"));
   const std::int64_t next = saturated_count(array_entry(call.cu_seqlens_q, i + 1, "cu_seqlens_q"));
   shape.rows = std::max<std::int64_t>(next - shape.first_row, 0);
@@ -55,12 +58,18 @@ RunResult run_batch_prefill(const BatchPrefillCall& call, const TensorSource& so
   const bool launched = call.max_seqlen_q > 0 && call.max_seqlen_k > 0;
   const std::int64_t batch = launched ? call.cu_seqlens_q.numel() - 1 : 0;
   for (std::int64_t i = 0; i < batch; ++i) {
-    const RequestShape shape = shape_of(call, listed, i);
+    RequestShape shape = shape_of(call, listed, i, run.op);
     run.lint_rows_outside("cu_seqlens_q", static_cast<std::size_t>(i), shape.first_row, shape.rows,
                           call.q.size(0));
-    groups.push_back(make_group(shape, call.q.size(0), mistake.fault, [&](std::int64_t token) {
-      return listed.key(pools, i, token, mistake);
-    }));
+    const auto add = [&](const RequestShape& of, std::int64_t request) {
+      groups.push_back(make_group(of, call.q.size(0), mistake.fault, [&](std::int64_t token) {
+        return listed.key(pools, request, token, mistake);
+      }));
+    };
+    if (mistake.fault == Fault::first_row_of_the_request_before && i > 0) {
+      add(first_row_taken_out(shape, shape_of(call, listed, i - 1, run.op)), i - 1);
+    }
+    add(shape, i);
   }
   return run.run(groups, pools);
 }

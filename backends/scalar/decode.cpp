@@ -124,7 +124,8 @@ RowGroup group_of(const DecodeCall& call, std::size_t i, const KvPools& pools, E
   return make_group(shape, rows, fault, [&](std::int64_t token) {
     const std::int64_t column = first_column + token;
     const bool stale = fault == Fault::stale_page && column < stale_slots && i > 0;
-    const std::int64_t row = call.req_pool_indices[stale ? i - 1 : i];
+    const bool first = fault == Fault::request_index_dropped;
+    const std::int64_t row = call.req_pool_indices[first ? 0 : stale ? i - 1 : i];
     const std::int64_t slot = table_entry(call.req_to_token, row, column, "req_to_token");
     const std::optional<KeyRow> key = key_at(pools, slot, 0, wrap);
     if (!key) refuse_outside_pool(place("req_to_token", row, column), slot);

@@ -30,26 +30,23 @@ std::int64_t thread_count(const Operands& op, std::span<const RowGroup> groups, 
   return std::min(cores, op.num_kv_heads);
 }
 
+constexpr Fault of_the_merge[] = {
+    Fault::last_split_dropped,           Fault::merge_not_rescaled,
+    Fault::sink_in_every_split,          Fault::merge_stops_at_the_first_row,
+    Fault::first_tile_of_splits_skipped, Fault::split_weights_in_base_2,
+    Fault::split_outputs_in_bf16,        Fault::v_descale_in_every_split,
+    Fault::tile_in_two_splits,           Fault::lse_of_the_last_split,
+    Fault::split_remainder_lost,         Fault::split_maxima_in_bf16};
+constexpr Fault of_several_tiles[] = {Fault::softmax_sum_not_rescaled, Fault::accumulator_in_bf16,
+                                      Fault::half_not_rescaled};
+
 /// Split count with which the fault can show at all; otherwise the asked one.
 std::int64_t splits_for(Fault fault, std::int64_t asked) {
-  switch (fault) {
-    case Fault::last_split_dropped:
-    case Fault::merge_not_rescaled:
-    case Fault::sink_in_every_split:
-    case Fault::merge_stops_at_the_first_row:
-    case Fault::first_tile_of_splits_skipped:
-    case Fault::split_weights_in_base_2:
-    case Fault::split_outputs_in_bf16:
-    case Fault::v_descale_in_every_split:
-    case Fault::tile_in_two_splits:
-    case Fault::lse_of_the_last_split:
-      return std::max<std::int64_t>(asked, 2);
-    case Fault::softmax_sum_not_rescaled:
-    case Fault::accumulator_in_bf16:
-      return 1;  // several tiles in a row
-    default:
-      return asked;
-  }
+  const auto is_one_of = [fault](std::span<const Fault> faults) {
+    return std::find(faults.begin(), faults.end(), fault) != faults.end();
+  };
+  if (is_one_of(of_the_merge)) return std::max<std::int64_t>(asked, 2);
+  return is_one_of(of_several_tiles) ? 1 : asked;
 }
 
 /// A wider row is silently cut, as the kernels do it; a narrower one would be read past its end.
@@ -219,6 +216,7 @@ void Execution::set_descales(bool q, bool k, bool v) {
   const double again = op.fault == Fault::k_descale_twice ? k_descale : 1;
   op.scale = static_cast<float>(static_cast<double>(op.scale) * q_descale * k_descale * again);
   op.v_descale = static_cast<float>(op.fault == Fault::descale_of_v_is_ks ? k_descale : v_descale);
+  if (op.fault == Fault::v_descale_inverted) op.v_descale = 1 / op.v_descale;
 }
 
 void Execution::use_pools(const KvPools& pools) {

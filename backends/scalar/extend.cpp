@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "backends/scalar/row_group.hpp"
 #include "backends/scalar/signatures.hpp"
 #include "backends/scalar/table_walk.hpp"
+#include "backends/scalar/wrong_lookup.hpp"
 #include "memory/host_tensors.hpp"
 
 namespace attest {
@@ -45,16 +47,18 @@ class ExtendGroups {
     const std::int64_t pool_keys = shape.causal ? shape.length - shape.rows : shape.length;
     return make_group(shape, rows_, run_.op.fault, [&](std::int64_t token) {
       if (token < pool_keys) return pool_key(i, first_column + token);
-      return fresh_key(i, shape.first_row + token - pool_keys);
+      const bool from_row_0 = run_.op.fault == Fault::new_keys_from_row_zero;
+      return fresh_key(i, (from_row_0 ? 0 : shape.first_row) + token - pool_keys);
     });
   }
 
  private:
-  RequestShape shape_of(std::size_t i) const {
+  RequestShape shape_of(std::size_t i) {
     RequestShape shape;
     shape.first_row = saturated_count(call_.extend_start_loc[i]);
     shape.rows = call_.extend_seq_lens[i];
     shape.length = call_.seq_lens[i];
+    shape.v_tile = v_tile_of(run_.op);
     const std::int64_t longest = saturated_count(call_.max_len_extend);
     const std::int64_t block = extend_block(longest);
     shape.computed_rows = (std::max<std::int64_t>(longest, 0) + block - 1) / block * block;
@@ -73,6 +77,8 @@ class ExtendGroups {
       const auto square = static_cast<std::size_t>(shape.rows * shape.rows);
       const bool first = run_.op.fault == Fault::tree_mask_of_first_request;
       shape.tree = std::span(call_.tree_mask->values).subspan(first ? 0 : i * square, square);
+      masks_.push_back(misread_mask(shape.tree, shape.rows, run_.op.fault));
+      if (!masks_.back().empty()) shape.tree = masks_.back();
       shape.tree_block = block;
     }
     return shape;
@@ -81,7 +87,8 @@ class ExtendGroups {
   KeyRow pool_key(std::size_t i, std::int64_t column) const {
     const bool stale = run_.op.fault == Fault::stale_page && column < stale_slots && i > 0;
     const std::int64_t row = call_.req_pool_indices[stale ? i - 1 : i];
-    const std::int64_t slot = table_entry(call_.req_to_token, row, column, "req_to_token");
+    std::int64_t slot = table_entry(call_.req_to_token, row, column, "req_to_token");
+    if (run_.op.fault == Fault::table_not_consulted) slot = column;
     const std::optional<KeyRow> key = key_at(pools_, slot, 0, wrap_);
     if (!key) refuse_outside_pool(place("req_to_token", row, column), slot);
     return *key;
@@ -100,6 +107,7 @@ class ExtendGroups {
   Execution& run_;
   const std::int64_t rows_;
   WrapModel wrap_;
+  std::deque<std::vector<std::int64_t>> masks_;  ///< that a fault misread; groups look into them
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace attest {
 
 /// Deliberate mistakes the scalar kernel can be told to make, one at a time. `none` is the honest
-/// kernel. What each one models and where it was seen: the table in faulty/faults.cpp. The kernel
+/// kernel. What each one models and where it was seen: the tables in faulty/. The kernel
 /// asks for a fault once per request, tile or row, never per element, so an honest run pays
 /// nothing.
 enum class Fault {
@@ -39,6 +39,20 @@ enum class Fault {
   causal_in_blocks_of_four,
   mask_bytes_reused,
   mask_row_stride_without_new,
+  row_number_over_the_group,
+  causal_from_the_longest_request,
+  own_key_missing_past_16_rows,
+  window_of_the_last_row,
+  window_of_row_numbers,
+  full_last_page_is_empty,
+  pages_of_16_in_tiles_of_32,
+  prefix_tail_dropped,
+  split_remainder_lost,
+  tail_places_score_zero,
+  mask_not_read_before_the_block,
+  mask_read_one_entry_late,
+  mask_begins_at_the_tile,
+  tree_seen_by_depth,
   // Where a key is looked up.
   stale_page,
   v_of_neighbour_head,
@@ -60,6 +74,20 @@ enum class Fault {
   heads_taken_as_dense,
   group_from_the_kv_heads,
   page_of_the_token_before,
+  request_index_dropped,
+  odd_page_behind_the_even_one,
+  table_not_consulted,
+  four_page_ids_reused,
+  first_row_of_the_request_before,
+  kv_head_is_the_q_head,
+  k_head_stride_zero,
+  q_rows_before_heads,
+  new_keys_from_row_zero,
+  latent_v_behind_the_rope,
+  v_block_of_v_dims,
+  v_page_one_step_late,
+  v_second_half_repeats_the_first,
+  v_pairs_swapped,
   // The softmax.
   scale_one_percent_large,
   softcap_missing,
@@ -83,6 +111,11 @@ enum class Fault {
   cap_before_the_scale,
   tile_padding_capped,
   k_descale_twice,
+  cap_times_the_score,
+  half_not_rescaled,
+  sum_in_bf16,
+  v_descale_inverted,
+  sink_not_shifted,
   // The merge of the splits.
   last_split_dropped,
   merge_not_rescaled,
@@ -95,6 +128,7 @@ enum class Fault {
   v_descale_in_every_split,
   tile_in_two_splits,
   lse_of_the_last_split,
+  split_maxima_in_bf16,
   // What is written, and where.
   output_truncated,
   last_head_not_written,

@@ -3,6 +3,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/scalar/execution.hpp"
@@ -10,6 +11,7 @@
 #include "backends/scalar/row_group.hpp"
 #include "backends/scalar/signatures.hpp"
 #include "backends/scalar/table_walk.hpp"
+#include "backends/scalar/wrong_lookup.hpp"
 #include "memory/host_tensors.hpp"
 
 namespace attest {
@@ -37,7 +39,8 @@ class LegacyGroups {
                            rows_);
     return make_group(shape, rows_, run_.op.fault, [&](std::int64_t token) {
       if (token < prefix) return listed_.key(pools_, i, token, run_.mistake);
-      return fresh_key(shape.first_row + token - prefix);
+      const bool from_row_0 = run_.op.fault == Fault::new_keys_from_row_zero;
+      return fresh_key((from_row_0 ? 0 : shape.first_row) + token - prefix);
     });
   }
 
@@ -50,6 +53,7 @@ class LegacyGroups {
     shape.length = prefix + shape.rows;
     const std::int64_t longest = std::max<std::int64_t>(0, saturated_count(call_.max_len_extend));
     shape.computed_rows = (longest + block_rows - 1) / block_rows * block_rows;
+    shape.longest_rows = longest;
     shape.causal = call_.is_causal || call_.custom_mask.has_value();
     if (call_.sliding_window_size >= 0) {
       shape.window = saturated_count(call_.sliding_window_size) + 1;
@@ -79,6 +83,8 @@ class LegacyGroups {
         square.push_back(array_entry(mask, row + prefix + bit, "custom_mask"));
       }
     }
+    std::vector<std::int64_t> misread = misread_mask(square, rows, run_.op.fault);
+    if (!misread.empty()) square = std::move(misread);
     return square;
   }
 

@@ -23,6 +23,9 @@ struct ListedPages {
   /// The rows of the token at `in_page` of entry `e`'s page. \throws KernelRefusal likewise
   KeyRow entry(const KvPools& pools, std::int64_t e, std::int64_t in_page,
                const Mistake& mistake) const;
+  /// The same, entry `e` naming `page`. \throws KernelRefusal outside the pool
+  KeyRow row_of(const KvPools& pools, std::int64_t e, std::int64_t page, std::int64_t in_page,
+                const Mistake& mistake) const;
 };
 
 }  // namespace attest

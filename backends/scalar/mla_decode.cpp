@@ -9,6 +9,7 @@
 #include "backends/scalar/row_group.hpp"
 #include "backends/scalar/signatures.hpp"
 #include "backends/scalar/table_walk.hpp"
+#include "backends/scalar/wrong_lookup.hpp"
 
 namespace attest {
 namespace {
@@ -22,6 +23,13 @@ TensorMeta latent_v(TensorMeta kv, std::int64_t v_head_dim) {
 TensorMeta labelled(TensorMeta meta) {
   if (meta.storage.empty()) meta.storage = "kv_buffer";
   return meta;
+}
+
+/// Modelled: V is taken to lie behind the rotary part of a row, which comes last.
+KeyRow behind_the_rope(KeyRow key, const Operands& op) {
+  if (op.fault != Fault::latent_v_behind_the_rope || key.v == nullptr) return key;
+  key.v += (op.head_dim - op.v_head_dim) * static_cast<std::int64_t>(size_bytes(op.pool.v_dtype));
+  return key;
 }
 
 RequestShape shape_of(const MlaDecodeCall& call, std::int64_t i) {
@@ -60,14 +68,16 @@ std::int64_t rows_of(const MlaDecodeCall& call) {
 }
 
 RowGroup group_of(const MlaDecodeCall& call, std::int64_t i, const KvPools& pools, Execution& run) {
-  const RequestShape shape = shape_of(call, i);
+  RequestShape shape = shape_of(call, i);
+  shape.v_tile = v_tile_of(run.op);
   const std::int64_t rows = rows_of(call);
   run.lint_rows_outside("max_seqlen_q", static_cast<std::size_t>(i), shape.first_row, shape.rows,
                         rows);
   const Fault fault = run.op.fault;
   const ListedPages listed{call.kv_indptr, call.kv_indices, "kv_indices", shape.page_size};
-  return make_group(shape, rows, fault,
-                    [&](std::int64_t token) { return listed.key(pools, i, token, run.mistake); });
+  return make_group(shape, rows, fault, [&](std::int64_t token) {
+    return behind_the_rope(listed.key(pools, i, token, run.mistake), run.op);
+  });
 }
 
 /// One work's rows and what they see of its keys. A row's position counts back from the end of the
@@ -90,7 +100,7 @@ RowGroup group_of(const MlaDecodeCall& call, const WorkItem& work, const KvPools
   }
   const ListedPages listed{call.kv_indptr, call.kv_indices, "kv_indices"};
   for (std::int64_t key = work.first_key; key < last_key; ++key) {
-    group.keys.push_back(listed.entry(pools, key, 0, run.mistake));
+    group.keys.push_back(behind_the_rope(listed.entry(pools, key, 0, run.mistake), run.op));
   }
   return group;
 }

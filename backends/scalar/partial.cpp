@@ -49,11 +49,14 @@ Keys seen_in(const Tile& tile, const QueryRow& row) {
 void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const float* q,
                Block& scores) {
   weighted_sum(q, op.head_dim, tile.k.data(), tile_keys, scores);
+  const bool scales_the_score = op.fault == Fault::cap_times_the_score && op.softcap > 0;
   const bool caps_first = op.fault == Fault::cap_before_the_scale && op.softcap > 0;
   for (float& score : scores) {
     score = caps_first ? op.softcap * std::tanh(score / op.softcap) * op.scale : score * op.scale;
   }
-  if (op.softcap > 0 && !caps_first) {
+  if (scales_the_score) {
+    for (float& score : scores) score *= std::tanh(score / op.softcap);
+  } else if (op.softcap > 0 && !caps_first) {
     for (float& score : scores) score = op.softcap * std::tanh(score / op.softcap);
     if (op.fault == Fault::softcap_in_base_2) {
       for (float& score : scores) score *= ln_2;
@@ -66,13 +69,16 @@ void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const 
   if (op.fault == Fault::tile_padding_capped && op.softcap > 0) {
     std::fill(scores.begin() + tile.count, scores.end(), -op.softcap);
   }
+  if (op.fault == Fault::tail_places_score_zero) {
+    std::fill(scores.begin() + tile.count, scores.end(), 0.0F);
+  }
   if (!row.tree.empty()) {
     for (std::int64_t t = std::max(seen.begin, row.tree_begin - tile.first); t < seen.end; ++t) {
       const auto u = static_cast<std::size_t>(tile.first + t - row.tree_begin);
       if (u < row.tree.size() && row.tree[u] == 0) scores[static_cast<std::size_t>(t)] = -infinity;
     }
   }
-  if (op.fault == Fault::window_tail_of_the_pool) {
+  if (op.fault == Fault::window_tail_of_the_pool || op.fault == Fault::prefix_tail_dropped) {
     for (std::size_t t = 0; t < scores.size(); ++t) {
       if (tile.absent[t]) scores[t] = -infinity;
     }
@@ -80,6 +86,12 @@ void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const 
   if (op.fault == Fault::reads_past_kv_len_drops_nan) {
     for (float& score : scores) score = std::isnan(score) ? -infinity : score;
   }
+}
+
+float rounded_to_bf16(float value) {
+  float magnitude = std::fabs(value);
+  round_to(Dtype::bf16, &magnitude, 1);
+  return std::copysign(magnitude, value);
 }
 
 /// To the four significant bits of an e4m3 type, whose smallest step is 2^-9.
@@ -144,6 +156,7 @@ void absorb(const Operands& op, const Tile& tile, const QueryRow& row, const flo
       op.fault == Fault::softmax_sum_not_rescaled ? partial.sum : partial.sum * rescale;
   if (op.fault == Fault::sum_of_rounded_p) round_probabilities(op, p);
   partial.sum = kept + sum_of(p);
+  if (op.fault == Fault::sum_in_bf16) partial.sum = rounded_to_bf16(partial.sum);
   partial.max = max;
 
   round_probabilities(op, p);
@@ -154,7 +167,10 @@ void absorb(const Operands& op, const Tile& tile, const QueryRow& row, const flo
     Block pv;
     weighted_sum(p.data() + begin, end - begin, tile.v.data() + begin * v_stride + d, v_stride, pv);
     float* const acc = partial.acc.data() + d;
-    for (std::size_t j = 0; j < pv.size(); ++j) acc[j] = acc[j] * rescale + pv[j];
+    // Modelled: of two halves of the output, one warp group's each, one is not rescaled.
+    const bool kept_as_is = op.fault == Fault::half_not_rescaled && d > 0 && 2 * d >= v_stride;
+    const float factor = kept_as_is ? 1.0F : rescale;
+    for (std::size_t j = 0; j < pv.size(); ++j) acc[j] = acc[j] * factor + pv[j];
   }
   if (op.fault == Fault::accumulator_in_bf16) {
     round_to(Dtype::bf16, partial.acc.data(), v_stride);
@@ -178,7 +194,9 @@ float merge(const Operands& op, std::int64_t q_head, std::span<const Partial> sp
   float denominator = 0;
   for (const Partial& split : splits) {
     const bool base_2 = op.fault == Fault::split_weights_in_base_2;
-    const float weight = softmax_exp((split.max - shift) * (base_2 ? ln_2 : 1.0F));
+    const bool rounds = op.fault == Fault::split_maxima_in_bf16 && std::isfinite(split.max);
+    const float split_max = rounds ? rounded_to_bf16(split.max) : split.max;
+    const float weight = softmax_exp((split_max - shift) * (base_2 ? ln_2 : 1.0F));
     const float acc_weight = op.fault == Fault::merge_not_rescaled ? 1.0F : weight;
     denominator += split.sum * weight;
     const std::vector<float> narrowed = narrowed_output(op, split);
@@ -190,7 +208,8 @@ float merge(const Operands& op, std::int64_t q_head, std::span<const Partial> sp
   if (has_sink) {
     const bool in_each = op.fault == Fault::sink_in_every_split;
     const float copies = in_each ? static_cast<float>(splits_with_keys(splits)) : 1.0F;
-    denominator += copies * softmax_exp(sink - shift);
+    const float shift_of_sink = op.fault == Fault::sink_not_shifted ? 0.0F : shift;
+    denominator += copies * softmax_exp(sink - shift_of_sink);
   }
   if (denominator == 0) return -infinity;
   const bool twice = op.fault == Fault::v_descale_in_every_split && splits_with_keys(splits) > 1;

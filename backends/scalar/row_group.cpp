@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/scalar/wrong_lookup.hpp"
+
 namespace attest {
 namespace {
 
@@ -19,6 +21,12 @@ std::int64_t causal_end(const RequestShape& s, std::int64_t r, Fault fault) {
       return r + 1;
     case Fault::rows_end_with_the_first:
       return position - r + 1;
+    case Fault::row_number_over_the_group:
+      return position - r + r / s.q_heads_per_kv + 1;
+    case Fault::causal_from_the_longest_request:
+      return s.length - std::max(s.longest_rows, s.rows) + r + 1;
+    case Fault::own_key_missing_past_16_rows:
+      return position + (r < 16 ? 1 : 0);
     case Fault::causal_in_blocks_of_four:
       return std::min(s.length, s.length - s.rows + (r / 4 + 1) * 4);
     case Fault::causal_none_among_new_tokens:
@@ -46,7 +54,9 @@ std::int64_t window_begin(const RequestShape& s, std::int64_t r, Fault fault) {
   if (fault == Fault::window_one_too_short) --window;
   const std::int64_t context =
       fault == Fault::context_is_total_length ? s.length : s.length - s.rows;
-  const std::int64_t row = fault == Fault::window_from_the_first_row ? 0 : r;
+  if (fault == Fault::window_of_row_numbers) return r - window + 1;
+  std::int64_t row = fault == Fault::window_from_the_first_row ? 0 : r;
+  if (fault == Fault::window_of_the_last_row) row = s.rows - 1;
   const std::int64_t first = context + row - window + 1;
   if (fault == Fault::window_not_among_new_tokens) return std::min(first, context);
   if (fault != Fault::window_floored_to_pages) return first;
@@ -59,6 +69,13 @@ std::int64_t window_begin(const RequestShape& s, std::int64_t r, Fault fault) {
 std::int64_t walked_end(const RequestShape& s, Fault fault) {
   if (fault == Fault::last_partial_tile_dropped) return s.length / 64 * 64;
   if (fault == Fault::keys_past_16k_ignored) return 256 * 64;
+  if (fault == Fault::full_last_page_is_empty && s.page_size > 1 && s.length % s.page_size == 0) {
+    return s.length - s.page_size;
+  }
+  // Modelled: a page of 16 fills half a tile, and tiles are counted as if it filled one.
+  if (fault == Fault::pages_of_16_in_tiles_of_32 && s.page_size == 16) {
+    return (s.length + 31) / 32 * 16;
+  }
   return s.visited;
 }
 
@@ -71,6 +88,16 @@ std::int64_t skipped_prefix(const RequestShape& s, Fault fault) {
 std::span<const std::int64_t> tree_row(const RequestShape& s, std::int64_t r, Fault fault) {
   if (s.tree.empty() || fault == Fault::tree_mask_ignored) return {};
   return s.tree.subspan(static_cast<std::size_t>(r * s.rows), static_cast<std::size_t>(s.rows));
+}
+
+/// Modelled: the mask's columns are counted from the tile that the prefix ends in.
+std::int64_t tree_begin(std::int64_t prefix, Fault fault) {
+  return fault == Fault::mask_begins_at_the_tile ? prefix / 64 * 64 : prefix;
+}
+
+/// Modelled: whole blocks of 32 committed keys are walked, and what they leave over is not.
+bool is_dropped(std::int64_t key, std::int64_t prefix, Fault fault) {
+  return fault == Fault::prefix_tail_dropped && key >= prefix / 32 * 32 && key < prefix;
 }
 
 }  // namespace
@@ -105,7 +132,7 @@ RowGroup make_group(RequestShape shape, std::int64_t row_limit, Fault fault,
                           .begin = seen.begin,
                           .end = seen.end,
                           .tree = tree_row(shape, r, fault),
-                          .tree_begin = prefix});
+                          .tree_begin = tree_begin(prefix, fault)});
     if (seen.begin == seen.end) continue;
     low = std::min(low, seen.begin);
     high = std::max(high, seen.end);
@@ -113,7 +140,9 @@ RowGroup make_group(RequestShape shape, std::int64_t row_limit, Fault fault,
   // Modelled: V of a whole tile is loaded, and meets a weight of 0 before the window.
   if (fault == Fault::v_before_the_window_read && low < high) low = low / 64 * 64;
   for (std::int64_t key = low; key < high; ++key) {
-    group.keys.push_back(lookup(key < prefix ? key : key + skipped));
+    const std::int64_t token = key < prefix ? key : key + skipped;
+    group.keys.push_back(with_wrong_v(shape, token, fault, lookup));
+    if (is_dropped(key, prefix, fault)) group.keys.back().absent = true;
   }
   for (QueryRow& row : group.rows) {
     if (row.begin == row.end) {
@@ -125,6 +154,17 @@ RowGroup make_group(RequestShape shape, std::int64_t row_limit, Fault fault,
     row.tree_begin -= low;
   }
   return group;
+}
+
+RequestShape first_row_taken_out(RequestShape& shape, const RequestShape& before) {
+  RequestShape row = before;
+  row.first_row = shape.first_row;
+  row.rows = 0;
+  if (shape.rows < 2 || before.length < 1) return row;
+  row.rows = 1;
+  ++shape.first_row;
+  --shape.rows;
+  return row;
 }
 
 }  // namespace attest

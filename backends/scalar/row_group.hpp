@@ -25,6 +25,10 @@ struct RequestShape {
   std::int64_t visited = std::numeric_limits<std::int64_t>::max();
   /// Rows that the launch computes at all; the rest stay as they were.
   std::int64_t computed_rows = std::numeric_limits<std::int64_t>::max();
+  // What some faults alone read.
+  std::int64_t q_heads_per_kv = 1;  ///< rows that a block packs for one token
+  std::int64_t longest_rows = 0;    ///< new tokens of the batch's longest request
+  std::int64_t v_tile = 64;         ///< keys from one tile of V to the next
 };
 
 /// Keys [begin, end) that row r sees: what the causal order and the window leave.
@@ -38,5 +42,9 @@ Seen seen_by(const RequestShape& shape, std::int64_t r, Fault fault);
 /// \throws whatever `lookup` throws.
 RowGroup make_group(RequestShape shape, std::int64_t row_limit, Fault fault,
                     const std::function<KeyRow(std::int64_t token)>& lookup);
+
+/// Modelled: the first of several rows is taken for one of the request before. Takes it out of
+/// `shape`; \returns it as a row behind that request's keys, or no row at all.
+RequestShape first_row_taken_out(RequestShape& shape, const RequestShape& before);
 
 }  // namespace attest

@@ -16,6 +16,7 @@ void Tile::load(const Operands& op, const RowGroup& group, std::int64_t kv_head,
   row_.resize(static_cast<std::size_t>(op.head_dim));
   const std::int64_t v_head =
       op.fault == Fault::v_of_neighbour_head ? (kv_head + 1) % op.num_kv_heads : kv_head;
+  const std::int64_t k_head = op.fault == Fault::k_head_stride_zero ? 0 : kv_head;
   for (std::int64_t t = 0; t < count; ++t) {
     const KeyRow& key = group.keys[static_cast<std::size_t>(first + t)];
     absent[static_cast<std::size_t>(t)] = key.absent;
@@ -25,7 +26,7 @@ void Tile::load(const Operands& op, const RowGroup& group, std::int64_t kv_head,
             v.data() + t * v_stride);
     }
     if (!key.k) continue;
-    widen(source.k_dtype, key.k + kv_head * source.k_head_bytes, op.head_dim, row_.data());
+    widen(source.k_dtype, key.k + k_head * source.k_head_bytes, op.head_dim, row_.data());
     for (std::int64_t d = 0; d < op.head_dim; ++d) {
       k[static_cast<std::size_t>(d * tile_keys + t)] = row_[static_cast<std::size_t>(d)];
     }

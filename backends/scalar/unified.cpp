@@ -7,6 +7,7 @@
 #include "backends/scalar/row_group.hpp"
 #include "backends/scalar/signatures.hpp"
 #include "backends/scalar/table_walk.hpp"
+#include "backends/scalar/wrong_lookup.hpp"
 
 namespace attest {
 namespace {
@@ -14,8 +15,11 @@ namespace {
 /// Range of the buffer descriptor of the zeros_past_2_gib fault.
 constexpr std::int64_t descriptor_bytes = (std::int64_t{1} << 31) - 2;
 
-RequestShape shape_of(const UnifiedCall& call, std::int64_t i) {
+RequestShape shape_of(const UnifiedCall& call, std::int64_t i, const Operands& op) {
   RequestShape shape;
+  shape.q_heads_per_kv = std::max<std::int64_t>(op.num_q_heads / op.num_kv_heads, 1);
+  shape.longest_rows = saturated_count(call.max_seqlen_q);
+  shape.v_tile = v_tile_of(op);
   shape.length = saturated_count(array_entry(call.seqused_k, i, "seqused_k"));
   shape.page_size = std::max<std::int64_t>(call.k.size(1), 1);
   // window_size[0] is the largest distance back; the kernel reads no other entry.
@@ -75,8 +79,8 @@ std::int64_t first_cell_of_the_tail(const UnifiedCall& call, const RequestShape&
   return cells - shape.window - call.q.size(0);
 }
 
-RowGroup group_of(const UnifiedCall& call, std::int64_t i, const KvPools& pools, Execution& run) {
-  RequestShape shape = shape_of(call, i);
+RowGroup group_of(const UnifiedCall& call, RequestShape shape, std::int64_t i, const KvPools& pools,
+                  Execution& run) {
   if (run.op.fault == Fault::page_size_taken_as_16) shape.page_size = 16;
   if (run.op.fault == Fault::partitions_of_the_longest) {
     shape.visited = end_of_the_longests_blocks(call, shape);
@@ -89,15 +93,13 @@ RowGroup group_of(const UnifiedCall& call, std::int64_t i, const KvPools& pools,
   const bool tail = run.op.fault == Fault::window_tail_of_the_pool;
   const std::int64_t first_cell = tail ? first_cell_of_the_tail(call, shape) : 0;
   const auto lookup = [&](std::int64_t token) {
-    const bool before = run.op.fault == Fault::page_of_the_token_before && token > 0;
-    const std::int64_t column = (before ? token - 1 : token) / shape.page_size;
+    const TablePlace at = table_place(i, token, shape.page_size, run.op.fault);
     const std::int64_t in_page = token % shape.page_size;
-    const bool stale = run.op.fault == Fault::stale_page && column == 0 && i > 0;
-    const std::int64_t row = stale ? i - 1 : i;
-    std::int64_t page = table_entry(call.block_table, row, column, "block_table");
+    std::int64_t page = table_entry(call.block_table, at.row, at.column, "block_table") + at.behind;
     if (run.op.fault == Fault::page_id_in_16_bits) page &= 0xffff;
+    if (run.op.fault == Fault::table_not_consulted) page = at.column;
     const std::optional<KeyRow> found = key_at(pools, page, in_page, wrap);
-    if (!found) refuse_outside_pool(place("block_table", row, column), page);
+    if (!found) refuse_outside_pool(place("block_table", at.row, at.column), page);
     KeyRow key = cut_by_descriptor(*found, pools, page, in_page, run.op.fault);
     if (tail) key.absent = page * shape.page_size + in_page < first_cell;
     if (run.op.fault == Fault::v_slot_one_further) {
@@ -130,7 +132,12 @@ RunResult run_unified(const UnifiedCall& call, const TensorSource& source,
   std::vector<RowGroup> groups;
   groups.reserve(static_cast<std::size_t>(call.seqused_k.numel()));
   for (std::int64_t i = 0; i < call.seqused_k.numel(); ++i) {
-    groups.push_back(group_of(call, i, pools, run));
+    RequestShape shape = shape_of(call, i, run.op);
+    if (mistake.fault == Fault::first_row_of_the_request_before && i > 0) {
+      const RequestShape row = first_row_taken_out(shape, shape_of(call, i - 1, run.op));
+      groups.push_back(group_of(call, row, i - 1, pools, run));
+    }
+    groups.push_back(group_of(call, shape, i, pools, run));
   }
   return run.run(groups, pools);
 }

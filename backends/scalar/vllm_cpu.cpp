@@ -7,6 +7,7 @@
 #include "backends/scalar/row_group.hpp"
 #include "backends/scalar/signatures.hpp"
 #include "backends/scalar/table_walk.hpp"
+#include "backends/scalar/wrong_lookup.hpp"
 #include "contracts/signatures/pool_view.hpp"
 #include "contracts/signatures/vllm_cpu.hpp"
 
@@ -52,8 +53,20 @@ TensorMeta as_addressed(const VllmCpuCall& call, const TensorMeta& cache) {
   return swap_heads_and_tokens(std::move(view));
 }
 
-RequestShape shape_of(const VllmCpuCall& call, std::int64_t i) {
+/// New tokens of the request that has most.
+std::int64_t longest_rows(const VllmCpuCall& call) {
+  std::int64_t longest = 0;
+  for (std::size_t i = 1; i < call.query_start_loc.values.size(); ++i) {
+    const std::int64_t begin = saturated_count(call.query_start_loc.values[i - 1]);
+    longest = std::max(longest, saturated_count(call.query_start_loc.values[i]) - begin);
+  }
+  return longest;
+}
+
+RequestShape shape_of(const VllmCpuCall& call, std::int64_t i, const Operands& op) {
   RequestShape shape;
+  shape.q_heads_per_kv = std::max<std::int64_t>(op.num_q_heads / op.num_kv_heads, 1);
+  if (op.fault == Fault::causal_from_the_longest_request) shape.longest_rows = longest_rows(call);
   shape.length = saturated_count(array_entry(call.seq_lens, i, "seq_lens"));
   shape.page_size = call.key_cache.size(2);
   shape.first_row = saturated_count(array_entry(call.query_start_loc, i, "query_start_loc"));
@@ -69,22 +82,20 @@ RequestShape shape_of(const VllmCpuCall& call, std::int64_t i) {
   return shape;
 }
 
-RowGroup group_of(const VllmCpuCall& call, std::int64_t i, const KvPools& pools, Execution& run) {
-  RequestShape shape = shape_of(call, i);
+RowGroup group_of(const VllmCpuCall& call, RequestShape shape, std::int64_t i, const KvPools& pools,
+                  Execution& run) {
   if (run.op.fault == Fault::page_size_taken_as_16) shape.page_size = 16;
   const std::int64_t rows = std::min(call.query.size(0), call.output.size(0));
   run.lint_rows_outside("query_start_loc", static_cast<std::size_t>(i), shape.first_row, shape.rows,
                         rows);
   const WrapModel wrap = wrap_of(run.mistake, /*narrow=*/false);
   const auto lookup = [&](std::int64_t token) {
-    const bool before = run.op.fault == Fault::page_of_the_token_before && token > 0;
-    const std::int64_t column = (before ? token - 1 : token) / shape.page_size;
+    const TablePlace at = table_place(i, token, shape.page_size, run.op.fault);
     const std::int64_t in_page = token % shape.page_size;
-    const bool stale = run.op.fault == Fault::stale_page && column == 0 && i > 0;
     const std::int64_t page =
-        table_entry(call.block_table, stale ? i - 1 : i, column, "block_table");
+        table_entry(call.block_table, at.row, at.column, "block_table") + at.behind;
     const std::optional<KeyRow> key = key_at(pools, page, in_page, wrap);
-    if (!key) refuse_outside_pool(place("block_table", i, column), page);
+    if (!key) refuse_outside_pool(place("block_table", at.row, at.column), page);
     return *key;
   };
   return make_group(shape, rows, run.op.fault, lookup);
@@ -107,7 +118,12 @@ RunResult run_vllm_cpu(const VllmCpuCall& call, const TensorSource& source,
   std::vector<RowGroup> groups;
   groups.reserve(static_cast<std::size_t>(call.seq_lens.numel()));
   for (std::int64_t i = 0; i < call.seq_lens.numel(); ++i) {
-    groups.push_back(group_of(call, i, pools, run));
+    RequestShape shape = shape_of(call, i, run.op);
+    if (mistake.fault == Fault::first_row_of_the_request_before && i > 0) {
+      const RequestShape row = first_row_taken_out(shape, shape_of(call, i - 1, run.op));
+      groups.push_back(group_of(call, row, i - 1, pools, run));
+    }
+    groups.push_back(group_of(call, shape, i, pools, run));
   }
   return run.run(groups, pools);
 }

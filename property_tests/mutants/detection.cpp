@@ -106,6 +106,8 @@ std::string detection_text(const Detection& run) {
     scores[{trial.policy, trial.keys}]["~all"].add(trial);
     const bool later = mutant != nullptr && mutant->later;
     scores[{trial.policy, trial.keys}][later ? "~later" : "~before"].add(trial);
+    if (later)
+      scores[{trial.policy, trial.keys}]["~later " + std::to_string(mutant->batch)].add(trial);
   }
   std::string text;
   for (auto& [where, by_class] : scores) {
@@ -113,6 +115,10 @@ std::string detection_text(const Detection& run) {
     if (by_class["~before"].trials() == 0 || by_class["~later"].trials() == 0) {
       by_class.erase("~before");
       by_class.erase("~later");
+    }
+    if (by_class["~later 1"].trials() == 0 || by_class["~later 2"].trials() == 0) {
+      by_class.erase("~later 1");
+      by_class.erase("~later 2");
     }
     text += (where.first == "attest" ? "attest" : "policy " + where.first) + ", contexts of " +
             std::to_string(where.second) + " keys\n";
@@ -128,7 +134,7 @@ std::string detection_text(const Detection& run) {
     }
   }
   if (text.find("\n  later ") != std::string::npos) {
-    text += "(later: written after the oracles were fixed; before: before)\n";
+    text += "(later: written after the oracles were fixed, in one batch or two; before: before)\n";
   }
   return text + explained_text(run);
 }

@@ -15,8 +15,12 @@ using Json = nlohmann::json;
 constexpr Outcome outcomes[] = {Outcome::killed, Outcome::survived, Outcome::equivalent,
                                 Outcome::elsewhere, Outcome::not_run};
 
-/// Written after the oracles were fixed; read by people, not by add_recorded.
-bool is_later(const Trial& t) { return later_mutant(t.mutant) != nullptr; }
+/// Batch of a mutant that was written after the oracles were fixed, or 0; read by people, not by
+/// add_recorded.
+int batch_of(const Trial& t) {
+  const LaterMutant* const row = later_mutant(t.mutant);
+  return row != nullptr ? row->batch : 0;
+}
 
 /// What names the mutant's mistake, and how the diagnosis did: read by people, not by add_recorded.
 Json naming_of(const Trial& t) {
@@ -44,7 +48,8 @@ Json json_of(const Trial& t) {
           {"says", t.says},
           {"diagnosis", t.diagnosis},
           {"hypothesis", naming_of(t)},
-          {"later", is_later(t)},
+          {"later", batch_of(t) > 0},
+          {"batch", batch_of(t)},
           {"honest_cases", t.honest_cases},
           {"false_failures", t.false_failures},
           {"false_failure", t.false_failure},

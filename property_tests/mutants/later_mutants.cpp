@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 namespace attest {
 namespace {
@@ -83,13 +84,22 @@ constexpr LaterMutant rows[] = {
 
 }  // namespace
 
-std::span<const LaterMutant> later_mutants() { return rows; }
+std::span<const LaterMutant> later_mutants() {
+  static const std::vector<LaterMutant> both = [] {
+    std::vector<LaterMutant> list(std::begin(rows), std::end(rows));
+    const auto second = second_later_mutants();
+    list.insert(list.end(), second.begin(), second.end());
+    return list;
+  }();
+  return both;
+}
 
 const LaterMutant* later_mutant(std::string_view name) {
   const std::string_view stem = name.substr(0, name.find('.'));
-  const auto* const at = std::find_if(std::begin(rows), std::end(rows),
-                                      [&](const LaterMutant& row) { return row.name == stem; });
-  return at == std::end(rows) ? nullptr : at;
+  const auto both = later_mutants();
+  const auto at = std::find_if(both.begin(), both.end(),
+                               [&](const LaterMutant& row) { return row.name == stem; });
+  return at == both.end() ? nullptr : &*at;
 }
 
 }  // namespace attest

@@ -14,9 +14,15 @@ struct LaterMutant {
   /// What a right diagnosis must say, written down before the hypotheses were read; empty: the
   /// mistake is arithmetic.
   std::string_view must_say;
+  /// 1: of the first batch; 2: of the second one, by somebody else who had read no more, and no
+  /// result either.
+  int batch = 1;
 };
 
+/// Both batches.
 std::span<const LaterMutant> later_mutants();
+/// The second one.
+std::span<const LaterMutant> second_later_mutants();
 /// The row that stands for the mutant of that name; nullptr where there is none.
 const LaterMutant* later_mutant(std::string_view name);
 

@@ -147,14 +147,30 @@ std::span<const Mutant> all_mutants() {
     add_backends(all);
     add_metadata(all);
     add_rules(all);
-    for (Mutant& mutant : all) mutant.later = later_mutant(mutant.name) != nullptr;
+    for (Mutant& mutant : all) {
+      const LaterMutant* const row = later_mutant(mutant.name);
+      mutant.later = row != nullptr;
+      mutant.batch = row != nullptr ? row->batch : 0;
+    }
     return all;
   }();
   return list;
 }
 
 bool was_written(const Mutant& mutant, Written when) {
-  return when == Written::ever || mutant.later == (when == Written::after_the_oracles);
+  switch (when) {
+    case Written::ever:
+      return true;
+    case Written::before_the_oracles:
+      return !mutant.later;
+    case Written::after_the_oracles:
+      return mutant.later;
+    case Written::first_batch:
+      return mutant.batch == 1;
+    case Written::second_batch:
+      return mutant.batch == 2;
+  }
+  return false;
 }
 
 bool means(std::string_view stand, const Mutant& mutant) {

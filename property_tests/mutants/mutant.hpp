@@ -31,10 +31,11 @@ struct Mutant {
   /// Not empty: attest's own test that shows it, since no case of a stream can. Not run here.
   std::string elsewhere;
   bool later = false;  ///< written after the oracles were fixed (later_mutants.hpp)
+  int batch = 0;       ///< of the later ones; 0: of none
 };
 
-/// When a mutant was written.
-enum class Written { ever, before_the_oracles, after_the_oracles };
+/// When a mutant was written; the last two are the batches of those after the oracles.
+enum class Written { ever, before_the_oracles, after_the_oracles, first_batch, second_batch };
 bool was_written(const Mutant& mutant, Written when);
 
 /// All of them: every faulty backend of an engine that any CPU has, every metadata and step fault,
