@@ -96,6 +96,21 @@ TEST_F(Mutants, AreRecordedAndReportedAgain) {
   EXPECT_EQ(attest_cli({"mutants", "--from", save("bad.jsonl", "{")}).code, 65);
 }
 
+TEST_F(Mutants, WrittenLaterAreChosenByTheirBatch) {
+  const auto list = [](const std::string& flag) {
+    return attest_cli({"mutants", "--list", flag}).out;
+  };
+  const std::string all = list("--later"), first = list("--later=first"),
+                    second = list("--later=second");
+  EXPECT_TRUE(has(first, "faulty-sink_scaled.unified@cpu")) << first;
+  EXPECT_FALSE(has(first, "faulty-sink_not_shifted.unified@cpu")) << first;
+  EXPECT_TRUE(has(second, "faulty-sink_not_shifted.unified@cpu")) << second;
+  EXPECT_FALSE(has(second, "faulty-sink_scaled.unified@cpu")) << second;
+  EXPECT_EQ(all.size(), first.size() + second.size());
+  EXPECT_FALSE(has(all, "faulty-stale_page")) << all;
+  EXPECT_EQ(attest_cli({"mutants", "--list", "--later=third"}).code, 64);
+}
+
 TEST_F(Mutants, AreListedWithTheirClassAndSource) {
   const Finished run = attest_cli({"mutants", "--list", "--mutant", "metadata:no_split_kv"});
   EXPECT_EQ(run.code, 0);

@@ -62,6 +62,28 @@ std::vector<ScalarCase> cases_of_places(Signature signature) {
   return list;
 }
 
+/// Pages of one token out of order, prompts of which one has more than 16 tokens, trees whose
+/// branches differ in depth, V narrower than K and yet of two blocks of 64.
+std::vector<ScalarCase> cases_of_batches(Signature signature) {
+  std::vector<ScalarCase> list(4, plain(signature));
+  list[0].problem.pool.page_size = 1;
+  list[0].problem.pool.num_pages = 1024;
+  list[3].problem.model.head_dim = 192;
+  list[3].problem.model.v_head_dim = 128;
+  if (list[0].problem.mode != Mode::target_verify) return list;
+  Problem& prompts = list[1].problem;
+  prompts.mode = Mode::extend;
+  prompts.num_draft_tokens.reset();
+  prompts.requests[0].new_tokens = 37;
+  for (Request& r : list[2].problem.requests) {
+    r.new_tokens = 5;
+    r.tree_parent = {-1, 0, 0, 1, 2};
+  }
+  list[2].problem.topk = 2;
+  list[2].problem.num_draft_tokens = 5;
+  return list;
+}
+
 /// Whether the signature can be called with the case at all.
 bool is_served(const ScalarCase& c, const TensorSource& source) {
   return std::holds_alternative<Call>(lower(c.signature, c.problem, source.slots()));
@@ -85,6 +107,7 @@ std::vector<ScalarCase> special_cases(Signature signature) {
   std::vector<ScalarCase> list = {odd, windowed, longer};
   if (!odd.problem.model.mla) {
     for (const ScalarCase& c : cases_of_places(signature)) list.push_back(c);
+    for (const ScalarCase& c : cases_of_batches(signature)) list.push_back(c);
   }
   return list;
 }

@@ -2,6 +2,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/scalar/execution.hpp"
@@ -77,8 +78,8 @@ class ExtendGroups {
       const auto square = static_cast<std::size_t>(shape.rows * shape.rows);
       const bool first = run_.op.fault == Fault::tree_mask_of_first_request;
       shape.tree = std::span(call_.tree_mask->values).subspan(first ? 0 : i * square, square);
-      masks_.push_back(misread_mask(shape.tree, shape.rows, run_.op.fault));
-      if (!masks_.back().empty()) shape.tree = masks_.back();
+      std::vector<std::int64_t> misread = misread_mask(shape.tree, shape.rows, run_.op.fault);
+      if (!misread.empty()) shape.tree = masks_.emplace_back(std::move(misread));
       shape.tree_block = block;
     }
     return shape;

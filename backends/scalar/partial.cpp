@@ -45,23 +45,27 @@ Keys seen_in(const Tile& tile, const QueryRow& row) {
           std::min(row.end - tile.first, tile.count)};
 }
 
-/// Scaled and capped scores of the tile; -inf where the row does not see the key.
-void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const float* q,
-               Block& scores) {
-  weighted_sum(q, op.head_dim, tile.k.data(), tile_keys, scores);
-  const bool scales_the_score = op.fault == Fault::cap_times_the_score && op.softcap > 0;
+/// Scales the products and caps them.
+void scale_and_cap(const Operands& op, Block& scores) {
   const bool caps_first = op.fault == Fault::cap_before_the_scale && op.softcap > 0;
   for (float& score : scores) {
     score = caps_first ? op.softcap * std::tanh(score / op.softcap) * op.scale : score * op.scale;
   }
-  if (scales_the_score) {
-    for (float& score : scores) score *= std::tanh(score / op.softcap);
-  } else if (op.softcap > 0 && !caps_first) {
-    for (float& score : scores) score = op.softcap * std::tanh(score / op.softcap);
-    if (op.fault == Fault::softcap_in_base_2) {
-      for (float& score : scores) score *= ln_2;
-    }
+  if (!(op.softcap > 0) || caps_first) return;
+  const bool not_the_cap = op.fault == Fault::cap_times_the_score;
+  for (float& score : scores) {
+    score = (not_the_cap ? score : op.softcap) * std::tanh(score / op.softcap);
   }
+  if (op.fault == Fault::softcap_in_base_2) {
+    for (float& score : scores) score *= ln_2;
+  }
+}
+
+/// Scaled and capped scores of the tile; -inf where the row does not see the key.
+void scores_of(const Operands& op, const Tile& tile, const QueryRow& row, const float* q,
+               Block& scores) {
+  weighted_sum(q, op.head_dim, tile.k.data(), tile_keys, scores);
+  scale_and_cap(op, scores);
   if (op.fault == Fault::scores_in_bf16) round_to(Dtype::bf16, scores.data(), block);
   const Keys seen = seen_in(tile, row);
   std::fill(scores.begin(), scores.begin() + seen.begin, -infinity);
@@ -138,6 +142,14 @@ std::span<const Partial> without_last(std::span<const Partial> splits) {
   return splits.size() > 1 ? splits.first(splits.size() - 1) : splits;
 }
 
+/// e^(the split's maximum - shift)
+float weight_of(const Operands& op, const Partial& split, float shift) {
+  const bool rounds = op.fault == Fault::split_maxima_in_bf16 && std::isfinite(split.max);
+  const float max = rounds ? rounded_to_bf16(split.max) : split.max;
+  const bool base_2 = op.fault == Fault::split_weights_in_base_2;
+  return softmax_exp((max - shift) * (base_2 ? ln_2 : 1.0F));
+}
+
 }  // namespace
 
 void absorb(const Operands& op, const Tile& tile, const QueryRow& row, const float* q,
@@ -193,10 +205,7 @@ float merge(const Operands& op, std::int64_t q_head, std::span<const Partial> sp
   std::fill_n(out, v_stride, 0.0F);
   float denominator = 0;
   for (const Partial& split : splits) {
-    const bool base_2 = op.fault == Fault::split_weights_in_base_2;
-    const bool rounds = op.fault == Fault::split_maxima_in_bf16 && std::isfinite(split.max);
-    const float split_max = rounds ? rounded_to_bf16(split.max) : split.max;
-    const float weight = softmax_exp((split_max - shift) * (base_2 ? ln_2 : 1.0F));
+    const float weight = weight_of(op, split, shift);
     const float acc_weight = op.fault == Fault::merge_not_rescaled ? 1.0F : weight;
     denominator += split.sum * weight;
     const std::vector<float> narrowed = narrowed_output(op, split);

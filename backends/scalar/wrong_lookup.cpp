@@ -69,31 +69,24 @@ KeyRow with_wrong_v(const RequestShape& shape, std::int64_t token, Fault fault,
 
 std::vector<std::int64_t> misread_mask(std::span<const std::int64_t> square, std::int64_t rows,
                                        Fault fault) {
+  const bool late = fault == Fault::mask_read_one_entry_late;
+  const bool deep = fault == Fault::tree_seen_by_depth;
+  if (!late && !deep && fault != Fault::mask_not_read_before_the_block) return {};
   std::vector<std::int64_t> read(square.begin(), square.end());
-  const auto at = [&](std::int64_t t, std::int64_t u) -> std::int64_t& {
-    return read[static_cast<std::size_t>(t * rows + u)];
-  };
-  switch (fault) {
-    case Fault::mask_not_read_before_the_block:
-      // Modelled: keys that end before a block's first row are below its diagonal.
-      for (std::int64_t t = 0; t < rows; ++t) {
-        for (std::int64_t u = 0; u < t / 4 * 4; ++u) at(t, u) = 1;
-      }
-      return read;
-    case Fault::mask_read_one_entry_late:
-      std::rotate(read.begin(), read.begin() + (read.empty() ? 0 : 1), read.end());
-      return read;
-    case Fault::tree_seen_by_depth:
-      for (std::int64_t t = 0; t < rows; ++t) {
-        const std::int64_t depth = depth_of(square, rows, t);
-        for (std::int64_t u = 0; u < rows; ++u) {
-          at(t, u) = u == t || depth_of(square, rows, u) < depth ? 1 : 0;
-        }
-      }
-      return read;
-    default:
-      return {};
+  if (late) {
+    std::rotate(read.begin(), read.begin() + (read.empty() ? 0 : 1), read.end());
+    return read;
   }
+  for (std::int64_t t = 0; t < rows; ++t) {
+    for (std::int64_t u = 0; u < rows; ++u) {
+      std::int64_t& entry = read[static_cast<std::size_t>(t * rows + u)];
+      const auto less_deep = [&] { return depth_of(square, rows, u) < depth_of(square, rows, t); };
+      if (deep) entry = u == t || less_deep() ? 1 : 0;
+      // Modelled: keys that end before a block's first row lie below its diagonal.
+      if (!deep && u < t / 4 * 4) entry = 1;
+    }
+  }
+  return read;
 }
 
 }  // namespace attest

@@ -138,11 +138,16 @@ TEST(LaterMutants, AreInTheCatalogueEachWithARow) {
     EXPECT_TRUE(seen.insert(row.name).second) << row.name;
     EXPECT_TRUE(exists(row.name)) << row.name;
   }
-  for (const KernelFault& fault : later_faults()) {
-    EXPECT_TRUE(seen.contains("faulty-" + std::string(fault.id))) << fault.id;
+  for (const auto part :
+       {later_faults, second_address_faults, second_mask_faults, second_softmax_faults}) {
+    for (const KernelFault& fault : part()) {
+      EXPECT_TRUE(seen.contains("faulty-" + std::string(fault.id))) << fault.id;
+    }
   }
-  for (const MetadataFault& fault : later_metadata_faults()) {
-    EXPECT_TRUE(seen.contains("metadata:" + std::string(fault.id))) << fault.id;
+  for (const auto part : {later_metadata_faults(), second_metadata_faults()}) {
+    for (const MetadataFault& fault : part) {
+      EXPECT_TRUE(seen.contains("metadata:" + std::string(fault.id))) << fault.id;
+    }
   }
   for (const Mutant& mutant : all_mutants()) {
     EXPECT_EQ(mutant.later, later_mutant(mutant.name) != nullptr) << mutant.name;
@@ -152,6 +157,26 @@ TEST(LaterMutants, AreInTheCatalogueEachWithARow) {
   }
   EXPECT_EQ(later_mutant("faulty-stale_page.unified@cpu"), nullptr);
   EXPECT_EQ(later_mutant("faulty-sink_scaled_differently.unified@cpu"), nullptr);
+}
+
+TEST(LaterMutants, AreOfOneBatchEach) {
+  int first = 0, second = 0;
+  for (const LaterMutant& row : later_mutants()) {
+    EXPECT_EQ(later_mutant(row.name), &row);
+    (row.batch == 1 ? first : second) += 1;
+    EXPECT_TRUE(row.batch == 1 || row.batch == 2) << row.name;
+  }
+  EXPECT_EQ(first, 61);
+  EXPECT_EQ(second, 40);
+  for (const LaterMutant& row : second_later_mutants()) EXPECT_EQ(row.batch, 2) << row.name;
+  for (const Mutant& mutant : all_mutants()) {
+    const bool of_one =
+        was_written(mutant, Written::first_batch) != was_written(mutant, Written::second_batch);
+    EXPECT_EQ(of_one, mutant.later) << mutant.name;
+  }
+  const Mutant ours{.name = "faulty-v_pairs_swapped.decode@cpu", .later = true, .batch = 2};
+  EXPECT_TRUE(was_written(ours, Written::second_batch));
+  EXPECT_FALSE(was_written(ours, Written::first_batch));
 }
 
 TEST(Mutants, SitAtEverySite) {

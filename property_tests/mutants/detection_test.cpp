@@ -159,8 +159,23 @@ TEST(Detection, TellsMutantsWrittenAfterTheOraclesApart) {
   EXPECT_THAT(detection_markdown(run), HasSubstr("| written after | 1 of 1 |"));
   EXPECT_THAT(detection_markdown(run),
               HasSubstr("| written before the oracles were fixed | 1 of 2 |"));
+  EXPECT_THAT(detection_text(run), Not(HasSubstr("later 1")));
+  EXPECT_THAT(detection_json(run), HasSubstr("\"batch\":1"));
   EXPECT_THAT(detection_json(run), HasSubstr("\"later\":true"));
   EXPECT_THAT(detection_json(run), HasSubstr("\"later\":false"));
+}
+
+TEST(Detection, TellsTwoBatchesOfLaterMutantsApart) {
+  Detection run;
+  for (const char* const mutant :
+       {"faulty-sink_scaled.unified@cpu", "faulty-sink_not_shifted.unified@cpu"}) {
+    run.trials.push_back(
+        {.mutant = mutant, .keys = 512, .outcome = Outcome::killed, .killed_by = "lse"});
+  }
+  run.trials.back().outcome = Outcome::survived;
+  EXPECT_THAT(detection_text(run), HasSubstr("  later 1     killed 1 of 1"));
+  EXPECT_THAT(detection_text(run), HasSubstr("  later 2     killed 0 of 1"));
+  EXPECT_THAT(detection_json(run), HasSubstr("\"batch\":2"));
 }
 
 TEST(Detection, WritesAJunitSuitePerContextAndPolicy) {
