@@ -41,7 +41,7 @@ constexpr std::pair<std::string_view, const char*> elsewhere[] = {
      "hardly ever does an edge of 128 keys lie among an MLA step's tokens: attest mutants has it"},
     {"keys_past_16k_ignored.", "no case is as long: attest mutants has longer ones"},
     {"head_dim_tail_dropped.extend", "head sizes of extend are multiples of 32"},
-    {"maximum_starts_at_zero.", "no logits lie as low: attest mutants has lower ones"},
+    {"split_remainder_lost.decode", "eight splits of at most one tile each leave none over"},
     {"sum_of_rounded_p.", "within every bound: the one that must not be caught"},
     {"splits_from_max_seqlen_k.", "within the bound: a relation tells it"},
     {"splits_from_the_rows.", "within the bound: a relation tells it"},

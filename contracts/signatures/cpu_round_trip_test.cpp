@@ -37,7 +37,8 @@ void draw_request(Problem& p, std::int64_t new_tokens, bool tree) {
   r.sequence = static_cast<std::int64_t>(p.requests.size()) + 10;
   r.committed = draw(0, 70);
   r.new_tokens = new_tokens;
-  r.live = draw(0, 4) != 0;
+  // A request without keys is a padded row (live_requests.have_keys).
+  r.live = draw(0, 4) != 0 && r.kv_len() > 0;
   r.shared_prefix = maybe() ? draw(0, r.committed) : 0;
   r.shared_sequence = draw(1, 2);
   for (std::int64_t t = 0; tree && t < new_tokens; ++t) r.tree_parent.push_back(draw(-1, t - 1));

@@ -104,6 +104,7 @@ Trial trial_from(JsonObjectReader& object) {
   // For people; looked up again here. Older records lack them.
   object.optional("hypothesis");
   if (const auto later = object.optional("later")) later->boolean();
+  if (const auto batch = object.optional("batch")) batch->integer(0, most_counted);
   object.finish();
   return t;
 }
