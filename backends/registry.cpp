@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "backends/amx/amx_backend.hpp"
@@ -146,18 +147,12 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// The most similar things a person may have meant: full names, and what stands before each '.' and
-/// '@' in one.
+/// The most similar things a person may have meant.
 std::vector<std::string> near_names(std::string_view wanted, std::span<const Backend* const> from) {
-  std::vector<std::string> candidates;
-  for (const Backend* backend : from) {
-    const std::string_view name = backend->name();
-    for (const std::size_t end : {name.find('.'), name.find('@'), name.size()}) {
-      candidates.emplace_back(name.substr(0, end));
-    }
-  }
-  std::sort(candidates.begin(), candidates.end());  // unique() wants them side by side
-  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  std::vector<std::string_view> names;
+  names.reserve(from.size());
+  for (const Backend* backend : from) names.push_back(backend->name());
+  std::vector<std::string> candidates = names_to_mean(names);
   std::sort(candidates.begin(), candidates.end(), [&](const auto& a, const auto& b) {
     return std::pair(edits(wanted, a), a) < std::pair(edits(wanted, b), b);
   });
@@ -184,6 +179,16 @@ std::vector<std::string> near_names(std::string_view wanted, std::span<const Bac
 std::span<const Backend* const> all_backends() {
   static const std::vector<const Backend*> list = list_of_all();
   return list;
+}
+
+std::vector<std::string> names_to_mean(std::span<const std::string_view> backends) {
+  std::set<std::string> names;
+  for (const std::string_view name : backends) {
+    for (const std::size_t end : {name.find('.'), name.find('@'), name.size()}) {
+      names.emplace(name.substr(0, end));
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 std::vector<std::string_view> split_at_commas(std::string_view text) {

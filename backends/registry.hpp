@@ -31,6 +31,9 @@ std::vector<const Backend*> select_backends(std::string_view selector,
 /// (Backend::only_when_named).
 std::vector<const Backend*> backends_to_run(std::string_view selector);
 
+/// "scalar", "scalar.unified" and "scalar.unified@cpu" of each: what a person may have meant.
+std::vector<std::string> names_to_mean(std::span<const std::string_view> backends);
+
 /// The parts of a selector or of ATTEST_REQUIRE, between commas, without the spaces around them.
 std::vector<std::string_view> split_at_commas(std::string_view text);
 

@@ -70,4 +70,10 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string joined(std::span<const std::string> words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
 }  // namespace attest

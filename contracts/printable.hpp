@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,5 +10,8 @@ namespace attest {
 /// paragraph separators, overrides of the writing direction and bytes that are not UTF-8 become
 /// "\n", "\x1b", "\u202e". Everything else stays, so it may be applied twice.
 std::string printable(std::string_view text);
+
+/// "a, b, c".
+std::string joined(std::span<const std::string> words);
 
 }  // namespace attest

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace attest {
 namespace {
 
@@ -37,6 +40,12 @@ TEST(Printable, EscapesBytesThatAreNotUtf8) {
 TEST(Printable, ChangesNothingTheSecondTime) {
   const std::string once = printable("\x1b[31m\n\xff");
   EXPECT_EQ(printable(once), once);
+}
+
+TEST(Joined, HasACommaBetweenWordsAlone) {
+  EXPECT_EQ(joined(std::vector<std::string>{}), "");
+  EXPECT_EQ(joined(std::vector<std::string>{"a"}), "a");
+  EXPECT_EQ(joined(std::vector<std::string>{"a", "b", "c"}), "a, b, c");
 }
 
 }  // namespace

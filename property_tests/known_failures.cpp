@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
+#include "backends/registry.hpp"
+#include "contracts/printable.hpp"
 #include "contracts/rules.hpp"
 #include "fixtures/json_reader.hpp"
 #include "fixtures/read_file.hpp"
@@ -37,12 +38,6 @@ void require_a_day(const JsonReader& json) {
     right = day.ok();
   }
   if (!right) json.fail(quote(text) + " is no day as 2027-01-31");
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 /// What failure_kind() may say, rules aside.
@@ -156,13 +151,7 @@ std::vector<std::string> KnownFailures::expired(std::string_view today) const {
 }
 
 std::vector<std::string> KnownFailures::misspelt(std::span<const std::string_view> backends) const {
-  std::set<std::string> names;
-  for (const std::string_view backend : backends) {
-    for (const std::size_t end : {backend.find('.'), backend.find('@'), backend.size()}) {
-      names.emplace(backend.substr(0, end));
-    }
-  }
-  const std::vector<std::string> candidates(names.begin(), names.end());
+  const std::vector<std::string> candidates = names_to_mean(backends);
   std::vector<std::string> sentences;
   for (const KnownFailure& entry : entries_) {
     const auto meant = [&](std::string_view name) { return means_backend(entry.backend, name); };

@@ -14,6 +14,7 @@
 #include "backends/faulty/wrap_faults.hpp"
 #include "backends/registry.hpp"
 #include "contracts/call_fields.hpp"
+#include "contracts/printable.hpp"
 #include "contracts/rules.hpp"
 #include "contracts/step_rules.hpp"
 #include "contracts/verdict.hpp"
@@ -99,12 +100,6 @@ std::string source_of(std::string_view id) {
     if (fault.id == id) return std::string(fault.source);
   }
   return "";
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 /// Signatures by argument.
