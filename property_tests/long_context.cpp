@@ -4,10 +4,50 @@
 #include <set>
 
 #include "memory/counter_hash.hpp"
-#include "property_tests/power.hpp"
+#include "memory/tensor_source.hpp"
 
 namespace attest {
 namespace {
+
+/// Newest key of a row: its own token, or the last token of its encoder.
+ContentKey newest_key(const AttendedRow& row) {
+  ContentKey newest = {row.keys.front().sequence, row.keys.front().first};
+  for (const KeyRun& run : row.keys) {
+    const std::int64_t last = run.first < 0 ? run.first : run.first + run.count - 1;
+    if (run.first < 0 || last > newest.position) newest = {run.sequence, last};
+  }
+  return newest;
+}
+
+bool sees_past(const AttendedRow& row, std::int64_t page) {
+  bool inside = false;
+  bool past = false;
+  for (const KeyRun& run : row.keys) {
+    inside = inside || (run.first >= 0 && run.first < page);
+    past = past || run.first + run.count > page;
+  }
+  return inside && past;
+}
+
+/// Whether `recall` data gives its one key to a newest key and to one past the first page, in rows
+/// of `meaning` that have a value. Costs the plan, not the reference.
+bool recall_reaches_the_edges(const TensorSource& source, const Attended& meaning) {
+  const std::int64_t page = source.problem().pool.page_size;
+  const auto judged = [](const AttendedRow& row) { return row.expect == RowExpectation::value; };
+  const auto has_others = [&](const AttendedRow& row) { return judged(row) && row.visible() > 1; };
+  const auto spans_pages = [&](const AttendedRow& row) {
+    return judged(row) && sees_past(row, page);
+  };
+  bool newest = std::none_of(meaning.rows.begin(), meaning.rows.end(), has_others);
+  bool past = std::none_of(meaning.rows.begin(), meaning.rows.end(), spans_pages);
+  for (const Plant& plant : source.plants()) {
+    if (plant.decoy || plant.row < 0) continue;
+    const AttendedRow& row = meaning.rows[static_cast<std::size_t>(plant.row)];
+    newest = newest || (has_others(row) && plant.key == newest_key(row));
+    past = past || (spans_pages(row) && plant.key.position >= page);
+  }
+  return newest && past;
+}
 
 bool looks_at_the_edges(const Case& c) {
   Attended meaning = attended(c.problem);

@@ -8,26 +8,6 @@
 namespace attest {
 namespace {
 
-/// Newest key of a row: its own token, or the last token of its encoder.
-ContentKey newest_key(const AttendedRow& row) {
-  ContentKey newest = {row.keys.front().sequence, row.keys.front().first};
-  for (const KeyRun& run : row.keys) {
-    const std::int64_t last = run.first < 0 ? run.first : run.first + run.count - 1;
-    if (run.first < 0 || last > newest.position) newest = {run.sequence, last};
-  }
-  return newest;
-}
-
-bool sees_past(const AttendedRow& row, std::int64_t page) {
-  bool inside = false;
-  bool past = false;
-  for (const KeyRun& run : row.keys) {
-    inside = inside || (run.first >= 0 && run.first < page);
-    past = past || run.first + run.count > page;
-  }
-  return inside && past;
-}
-
 bool null_answers_fail(const TensorSource& source, const Attended& meaning) {
   ReferenceOptions options;
   options.threads = 1;
@@ -54,24 +34,6 @@ bool has_power(const Case& c) {
 }
 
 }  // namespace
-
-bool recall_reaches_the_edges(const TensorSource& source, const Attended& meaning) {
-  const std::int64_t page = source.problem().pool.page_size;
-  const auto judged = [](const AttendedRow& row) { return row.expect == RowExpectation::value; };
-  const auto has_others = [&](const AttendedRow& row) { return judged(row) && row.visible() > 1; };
-  const auto spans_pages = [&](const AttendedRow& row) {
-    return judged(row) && sees_past(row, page);
-  };
-  bool newest = std::none_of(meaning.rows.begin(), meaning.rows.end(), has_others);
-  bool past = std::none_of(meaning.rows.begin(), meaning.rows.end(), spans_pages);
-  for (const Plant& plant : source.plants()) {
-    if (plant.decoy || plant.row < 0) continue;
-    const AttendedRow& row = meaning.rows[static_cast<std::size_t>(plant.row)];
-    newest = newest || (has_others(row) && plant.key == newest_key(row));
-    past = past || (spans_pages(row) && plant.key.position >= page);
-  }
-  return newest && past;
-}
 
 NumericsProfile loosest_profile() {
   NumericsProfile loosest;

@@ -11,15 +11,11 @@ namespace attest {
 /// theirs, since a new backend must not change what is drawn.
 NumericsProfile loosest_profile();
 
-/// Whether `recall` data gives its one key to a newest key and to one past the first page, in rows
-/// of `meaning` that have a value. Costs the plan, not the reference.
-bool recall_reaches_the_edges(const TensorSource& source, const Attended& meaning);
-
 /// Changes recipe and seed until the case is not untrusted. Its own recipe can have too few rows
 /// and heads to put something at every place that matters: `recall` gives each row and head one
 /// key; `features` with a softcap makes logits so peaked that most keys weigh nothing; the few rows
-/// of any recipe may all happen to ignore their newest key. Cost: the recall plan; one evaluation
-/// of the reference where rows are few or logits peaked.
+/// of any recipe may all happen to ignore their newest key. Cost: one evaluation
+/// of the reference for each try, where rows are few, logits peaked or large, or keys planted.
 void give_power(Case& c);
 
 }  // namespace attest
