@@ -104,7 +104,7 @@ std::string detection_text(const Detection& run) {
     const std::string kind = mutant != nullptr ? std::string(name(mutant->shows)) : "unknown";
     scores[{trial.policy, trial.keys}][kind].add(trial);
     scores[{trial.policy, trial.keys}]["~all"].add(trial);
-    const bool later = mutant != nullptr && mutant->later;
+    const bool later = mutant != nullptr && mutant->later();
     scores[{trial.policy, trial.keys}][later ? "~later" : "~before"].add(trial);
     if (later)
       scores[{trial.policy, trial.keys}]["~later " + std::to_string(mutant->batch)].add(trial);

@@ -72,7 +72,7 @@ std::string by_class(const Detection& run) {
     classes[std::string(name(mutant->shows))][trial.keys].add(trial);
     sites[std::string(name(mutant->site))][trial.keys].add(trial);
     all[trial.keys].add(trial);
-    (mutant->later ? later : before)[trial.keys].add(trial);
+    (mutant->later() ? later : before)[trial.keys].add(trial);
   }
   std::string text =
       "## Killed, by class and context length\n\nLive requests have about as many keys as "

@@ -149,7 +149,6 @@ std::span<const Mutant> all_mutants() {
     add_rules(all);
     for (Mutant& mutant : all) {
       const LaterMutant* const row = later_mutant(mutant.name);
-      mutant.later = row != nullptr;
       mutant.batch = row != nullptr ? row->batch : 0;
     }
     return all;
@@ -162,9 +161,9 @@ bool was_written(const Mutant& mutant, Written when) {
     case Written::ever:
       return true;
     case Written::before_the_oracles:
-      return !mutant.later;
+      return !mutant.later();
     case Written::after_the_oracles:
-      return mutant.later;
+      return mutant.later();
     case Written::first_batch:
       return mutant.batch == 1;
     case Written::second_batch:

@@ -30,8 +30,9 @@ struct Mutant {
   const Backend* backend = nullptr;  ///< of kernel, graph and relation mutants
   /// Not empty: attest's own test that shows it, since no case of a stream can. Not run here.
   std::string elsewhere;
-  bool later = false;  ///< written after the oracles were fixed (later_mutants.hpp)
-  int batch = 0;       ///< of the later ones; 0: of none
+  int batch = 0;  ///< of those written after the oracles were fixed (later_mutants.hpp); 0: of none
+
+  bool later() const { return batch > 0; }
 };
 
 /// When a mutant was written; the last two are the batches of those after the oracles.
