@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 
 #include "backends/registry.hpp"
 #include "cli/commands.hpp"
@@ -197,24 +198,26 @@ void add_reports(CLI::App& command, Options& options) {
   command.add_flag("--verbose", options.verbose, "A line for every trial on standard error");
 }
 
-/// A flag that would be passed over is refused.
-void refuse_unread_flags(const CLI::App& command, const Options& options) {
-  const auto refuse = [&](std::initializer_list<const char*> flags, const std::string& why) {
-    for (const char* const flag : flags) {
-      if (command.count(flag) > 0) throw CLI::ValidationError(flag, why);
-    }
-  };
-  if (options.kind != "metadata") refuse({"--calls"}, "is of --class metadata");
-  if (options.kind == "metadata") {
-    refuse({"--mutant", "--public", "--later", "--list", "--context", "--policy", "--cases",
-            "--seconds", "--shrink", "--diagnose", "--jobs", "--json", "--record", "--junit",
-            "--markdown", "--from", "--verbose"},
-           "is not of --class metadata, which changes one field of a call at a time");
+/// Flags other than `taken` would be passed over, and are refused.
+void refuse_all_but(const CLI::App& command, std::initializer_list<std::string_view> taken,
+                    const std::string& why) {
+  for (const CLI::Option* const option : command.get_options()) {
+    const std::string flag = option->get_name();
+    if (option->count() == 0 || std::ranges::find(taken, flag) != taken.end()) continue;
+    throw CLI::ValidationError(flag, why);
   }
+}
+
+void refuse_unread_flags(const CLI::App& command, const Options& options) {
+  if (options.kind == "metadata") {
+    return refuse_all_but(
+        command, {"--class", "--calls", "--seed"},
+        "is not of --class metadata, which changes one field of a call at a time");
+  }
+  if (command.count("--calls") > 0) throw CLI::ValidationError("--calls", "is of --class metadata");
   if (options.from.empty()) return;
-  refuse({"--class", "--mutant", "--public", "--later", "--list", "--context", "--policy",
-          "--cases", "--seconds", "--shrink", "--diagnose", "--jobs", "--seed", "--verbose"},
-         "is of a run; --from reports what runs have recorded");
+  refuse_all_but(command, {"--from", "--json", "--record", "--junit", "--markdown"},
+                 "is of a run; --from reports what runs have recorded");
 }
 
 }  // namespace
