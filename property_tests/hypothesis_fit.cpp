@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -62,17 +63,13 @@ bool has_nan(const Output& got, std::int64_t row) {
                      [](float value) { return std::isnan(value); });
 }
 
-bool is_untouched(const Output& got, std::int64_t row) {
-  const auto begin = got.untouched.begin() + static_cast<std::ptrdiff_t>(row * got.heads);
-  return std::all_of(begin, begin + static_cast<std::ptrdiff_t>(got.heads),
-                     [](std::uint8_t one) { return one != 0; });
+/// Which heads of the row nobody wrote.
+std::span<const std::uint8_t> untouched_heads(const Output& got, std::int64_t row) {
+  return std::span(got.untouched)
+      .subspan(static_cast<std::size_t>(row * got.heads), static_cast<std::size_t>(got.heads));
 }
 
-bool is_untouched_somewhere(const Output& got, std::int64_t row) {
-  const auto begin = got.untouched.begin() + static_cast<std::ptrdiff_t>(row * got.heads);
-  return std::any_of(begin, begin + static_cast<std::ptrdiff_t>(got.heads),
-                     [](std::uint8_t one) { return one != 0; });
-}
+constexpr auto nobodys = [](std::uint8_t one) { return one != 0; };
 
 /// Reduces a meaning to the rows to explain; those it leaves no key are zeros.
 /// \returns whether any of them has a value.
@@ -98,7 +95,7 @@ std::optional<std::vector<std::int64_t>> computed_rows(const Failure& failure, c
     if (at >= failure.got.rows) return std::nullopt;
     AttendedRow& row = meaning.rows[static_cast<std::size_t>(at)];
     if (row.expect == RowExpectation::untouched) {
-      if (!is_untouched(failure.got, at)) return std::nullopt;
+      if (!std::ranges::all_of(untouched_heads(failure.got, at), nobodys)) return std::nullopt;
       continue;
     }
     if (row.keys != failure.meaning.rows[static_cast<std::size_t>(at)].keys) live.mark(row);
@@ -199,7 +196,7 @@ std::vector<std::int64_t> rows_to_explain(const Failure& failure, std::size_t hy
     if (has_value && std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
   };
   for (std::int64_t r = 0; r < std::min(failure.got.rows, row_count); ++r) {
-    if (is_untouched_somewhere(failure.got, r)) add(r);
+    if (std::ranges::any_of(untouched_heads(failure.got, r), nobodys)) add(r);
     if (!rows.empty()) break;  // one of those that nobody wrote
   }
   for (const OracleResult& result : failure.oracles) {

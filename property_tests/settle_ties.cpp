@@ -1,6 +1,7 @@
 #include "property_tests/settle_ties.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "property_tests/misread/misread_fit.hpp"
@@ -19,23 +20,40 @@ bool speaks_against(const Failure& look, const Hypothesis& hypothesis,
   return !fit(look, hypothesis, rows);
 }
 
-/// For each fit, whether the output is not what the mistake would compute.
-std::vector<bool> against(const Failure& look, const std::vector<Fit>& fits,
-                          const std::vector<Hypothesis>& hypotheses) {
-  const std::vector<std::int64_t> rows = rows_to_explain(look, fits.size(), rows_of_a_look);
-  std::vector<bool> words(fits.size(), false);
+/// What a fit is of: one of the two.
+struct Mistake {
+  const Hypothesis* hypothesis = nullptr;
+  const Misreading* misreading = nullptr;
+};
+
+template <class List>
+const typename List::value_type* named(const List& list, std::string_view id) {
+  const auto at = std::find_if(list.begin(), list.end(), [&](const auto& m) { return m.id == id; });
+  return at == list.end() ? nullptr : &*at;
+}
+
+std::vector<Mistake> mistakes_of(const std::vector<Fit>& fits,
+                                 const std::vector<Hypothesis>& hypotheses) {
+  std::vector<Mistake> mistakes;
+  mistakes.reserve(fits.size());
+  for (const Fit& fit : fits) {
+    const Hypothesis* const hypothesis = named(hypotheses, fit.id);
+    mistakes.push_back(
+        {hypothesis, hypothesis != nullptr ? nullptr : named(all_misreadings(), fit.id)});
+  }
+  return mistakes;
+}
+
+/// For each of them, whether the output is not what it would compute.
+std::vector<bool> against(const Failure& look, const std::vector<Mistake>& mistakes) {
+  const std::vector<std::int64_t> rows = rows_to_explain(look, mistakes.size(), rows_of_a_look);
+  std::vector<bool> words(mistakes.size(), false);
   if (rows.empty()) return words;
   MisreadSearch search(look, rows);
-  const std::vector<Misreading>& misreadings = all_misreadings();
-  for (std::size_t i = 0; i < fits.size(); ++i) {
-    const auto named = [&](const auto& one) { return one.id == fits[i].id; };
-    const auto hypothesis = std::find_if(hypotheses.begin(), hypotheses.end(), named);
-    if (hypothesis != hypotheses.end()) {
-      words[i] = speaks_against(look, *hypothesis, rows);
-      continue;
-    }
-    const auto misreading = std::find_if(misreadings.begin(), misreadings.end(), named);
-    words[i] = misreading != misreadings.end() && search.contradicts(*misreading);
+  for (std::size_t i = 0; i < mistakes.size(); ++i) {
+    const auto& [hypothesis, misreading] = mistakes[i];
+    words[i] = hypothesis != nullptr ? speaks_against(look, *hypothesis, rows)
+                                     : misreading != nullptr && search.contradicts(*misreading);
   }
   return words;
 }
@@ -45,11 +63,12 @@ std::vector<bool> against(const Failure& look, const std::vector<Fit>& fits,
 void settle_ties(Ranking& ranking, const std::vector<Hypothesis>& hypotheses,
                  const FurtherOutputs& further) {
   if (ranking.fits.size() < 2 || !further) return;
-  std::vector<int> counts(ranking.fits.size());
+  const std::vector<Mistake> mistakes = mistakes_of(ranking.fits, hypotheses);
+  std::vector<int> counts(mistakes.size());
   int wrong = 0;
   further([&](const Failure& look) {
     if (all_passed(look.oracles)) return true;
-    const std::vector<bool> words = against(look, ranking.fits, hypotheses);
+    const std::vector<bool> words = against(look, mistakes);
     const bool all = std::find(words.begin(), words.end(), false) == words.end();
     for (std::size_t i = 0; !all && i < words.size(); ++i) counts[i] += words[i] ? 1 : 0;
     return ++wrong < most_wrong_outputs;
@@ -58,11 +77,8 @@ void settle_ties(Ranking& ranking, const std::vector<Hypothesis>& hypotheses,
   std::vector<Fit> kept;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     // Hypotheses are held against whole rows by all oracles, misreadings at a few places.
-    const bool is_hypothesis =
-        std::any_of(hypotheses.begin(), hypotheses.end(),
-                    [&](const auto& h) { return h.id == ranking.fits[i].id; });
-    if (counts[i] <= least + (is_hypothesis ? wrong / 3 : 0))
-      kept.push_back(std::move(ranking.fits[i]));
+    const int allowed = mistakes[i].hypothesis != nullptr ? wrong / 3 : 0;
+    if (counts[i] <= least + allowed) kept.push_back(std::move(ranking.fits[i]));
   }
   ranking.fits = std::move(kept);
 }
