@@ -182,14 +182,7 @@ class Noted(unittest.TestCase):
 class Truth(unittest.TestCase):
     def setUp(self):
         self.world = World([30, 9], draft_tokens=4, page_size=1)
-        self.backend = types.SimpleNamespace(
-            req_to_token_pool=self.world.runner.req_to_token_pool,
-            token_to_kv_pool=self.world.pool,
-            max_context_len=512,
-            num_draft_tokens=4,
-            topk=1,
-            page_size=1,
-        )
+        self.backend = self.world.backend()
 
     def dummies(self, mode, count, width):
         batch = self.world.batch(mode, [width] * 2)

@@ -88,6 +88,18 @@ class World:
             speculative_num_draft_tokens=draft_tokens, speculative_num_steps=3, page_size=page_size
         )
 
+    def backend(self):
+        """What the truth is read from: an attention backend without a kernel."""
+        args = self.runner.server_args
+        return types.SimpleNamespace(
+            req_to_token_pool=self.runner.req_to_token_pool,
+            token_to_kv_pool=self.pool,
+            max_context_len=self.runner.model_config.context_len,
+            num_draft_tokens=self.draft_tokens,
+            topk=args.speculative_eagle_topk,
+            page_size=self.page_size,
+        )
+
     def batch(self, mode, new_tokens, lengths=None):
         """A forward batch; seq_lens means what SGLang means by it in that mode."""
         committed = lengths or self.lengths

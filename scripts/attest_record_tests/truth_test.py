@@ -19,14 +19,7 @@ def _ints(values, dtype=None):
 class SglangTruth(unittest.TestCase):
     def setUp(self):
         self.world = World([30, 9], draft_tokens=4, page_size=1)
-        self.backend = types.SimpleNamespace(
-            req_to_token_pool=self.world.runner.req_to_token_pool,
-            token_to_kv_pool=self.world.pool,
-            max_context_len=512,
-            num_draft_tokens=4,
-            topk=1,
-            page_size=1,
-        )
+        self.backend = self.world.backend()
 
     def of(self, batch, layer=None):
         return sglang_truth(self.backend, layer or self.world.layer, batch)
