@@ -4,7 +4,7 @@
 #   --lint adds clang-19 and its sanitizers, clang-format-19, clang-tidy-19; --framework-tests fetches SGLang's releases (90 MB)
 set -euo pipefail
 
-packages=(g++ cmake ninja-build ccache git libeigen3-dev libgtest-dev libgmock-dev librapidcheck-dev
+packages=(g++ make cmake ninja-build ccache git libeigen3-dev libgtest-dev libgmock-dev librapidcheck-dev
           libcli11-dev nlohmann-json3-dev libboost-context-dev python3 python3-numpy)
 framework_tests=false
 for argument in "$@"; do
