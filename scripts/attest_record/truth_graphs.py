@@ -59,9 +59,10 @@ def _dummy_rows(mode, backend, batch):
     if mode in ("decode", "idle"):
         return Rows([max(0, length - 1) for length in lengths], [1] * count)
     total = int(batch.input_ids.shape[0])
-    if count == 0 or (total % count and not _own_widths(batch, count, total)):
+    widths = _own_widths(batch, count, total)
+    if count == 0 or (total % count and not widths):
         raise NoTruth(f"{total} tokens in the {count} rows of a graph")
-    widths = _own_widths(batch, count, total) or [total // count] * count
+    widths = widths or [total // count] * count
     own = [0] * count if mode == "target_verify" else widths
     committed = [max(0, length - width) for length, width in zip(lengths, own)]
     return Rows(committed, widths, topk_of(backend, batch))
