@@ -131,13 +131,13 @@ std::string rounded(double value) {
   return text.substr(0, text.find('.') + 3);
 }
 
-/// Some of those that compute the same as the best one; a list of all would be read by nobody.
-constexpr std::size_t most_same = 8;
+/// Rows that seldom tell the mistakes apart which explain them.
+constexpr std::size_t few_rows = 2;
 
 /// The best mistake, those that compute the same here, and the next one.
 std::optional<std::string> mistake_that_fits(const Failure& failure,
                                              const std::vector<Hypothesis>& hypotheses,
-                                             const FurtherOutputs& further) {
+                                             const FurtherOutputs& further, std::size_t most_same) {
   Ranking ranking = rank_hypotheses(failure, hypotheses);
   settle_ties(ranking, hypotheses, further);
   if (ranking.fits.empty()) return std::nullopt;
@@ -145,17 +145,17 @@ std::optional<std::string> mistake_that_fits(const Failure& failure,
   std::string same, next;
   std::size_t more = 0;
   for (const Fit& other : std::span(ranking.fits).subspan(1)) {
-    const std::string id(other.id);
     if (same_numbers(best, other)) {
-      if (++more <= most_same) same += (more == 1 ? std::string(same_is) : ", ") + id;
+      if (++more <= most_same) same += (more == 1 ? std::string(same_is) : ", ") + other.id;
     } else if (next.empty()) {
-      next = std::string(next_is) + id + " within " + rounded(other.worst);
+      next = std::string(next_is) + other.id + " within " + rounded(other.worst);
     }
   }
   if (more > most_same) same += " and " + std::to_string(more - most_same) + " more";
-  return std::string(best.id) + ": " + std::string(best.says) + " (explains " +
-         std::to_string(ranking.rows) + " rows within " + rounded(best.worst) + " of the bound" +
-         same + next + ")";
+  const bool few = ranking.rows <= few_rows && ranking.fits.size() > 1;
+  return best.id + ": " + best.says + " (explains " + std::to_string(ranking.rows) +
+         (ranking.rows == 1 ? " row" : " rows") + " within " + rounded(best.worst) +
+         " of the bound" + same + next + (few ? "; so few rows hardly tell them apart" : "") + ")";
 }
 
 /// "; the same here: page_id_in_16_bits" where ids that lost bits lead to the places of offsets
@@ -184,7 +184,8 @@ bool has_a_row(const Failure& failure) {
 
 std::string diagnose(const Failure& failure) { return diagnose(failure, failure, {}); }
 
-std::string diagnose(const Failure& failure, const Failure& again, const FurtherOutputs& further) {
+std::string diagnose(const Failure& failure, const Failure& again, const FurtherOutputs& further,
+                     std::size_t most_same) {
   const std::vector<Hypothesis> hypotheses = all_hypotheses();
   constexpr std::size_t most_rows = 12;
   const std::vector<std::int64_t> rows = rows_to_explain(failure, hypotheses.size(), most_rows);
@@ -206,10 +207,11 @@ std::string diagnose(const Failure& failure, const Failure& again, const Further
   }
   // A row that nobody wrote may be a mistake's of which more is known.
   if (has_a_row(failure)) {
-    if (const auto known = mistake_that_fits(again, hypotheses, further)) return *known + also;
-    if (&again != &failure) {
-      if (const auto known = mistake_that_fits(failure, hypotheses, further)) return *known + also;
+    auto known = mistake_that_fits(again, hypotheses, further, most_same);
+    if (!known && &again != &failure) {
+      known = mistake_that_fits(failure, hypotheses, further, most_same);
     }
+    if (known) return *known + also;
   }
   if (unwritten) return *unwritten + also;
   if (const auto poison = poison_in_output(failure)) return *poison + also;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -26,6 +27,7 @@ using OutputFactor = double (*)(const Expected& expected, const TensorSource& so
 struct Hypothesis {
   std::string_view id;    ///< "prefix_hole"
   std::string_view says;  ///< a sentence
+  std::string_view look;  ///< the index, loop or mask of a kernel that usually does this
   bool (*apply)(const Problem&, Attended&);
   std::int64_t k_head_shift = 0;  ///< ReferenceOptions
   std::int64_t v_head_shift = 0;
@@ -59,6 +61,9 @@ struct Failure {
 /// Shows further outputs of the same kernel, right ones too, until `see` returns false.
 using FurtherOutputs = std::function<void(const std::function<bool(const Failure&)>& see)>;
 
+/// As many of the mistakes that compute the same as a person reads.
+inline constexpr std::size_t few_names = 3;
+
 /// One sentence: which known mistake computes this output within the hard bound and which one comes
 /// next, else "unexplained: ..." with how many were tried. Mistakes are the hypotheses above and
 /// the misreadings (misread/misreading.hpp). What the call itself says, where it differs from the
@@ -68,7 +73,9 @@ std::string diagnose(const Failure& failure);
 /// The same of a mistake that shows in two outputs. What the second one says comes first: it is
 /// that of second_look.hpp, over data that tell more mistakes apart.
 /// Of mistakes that fit, further outputs say which (settle_ties.hpp); none where that is empty.
-std::string diagnose(const Failure& failure, const Failure& again, const FurtherOutputs& further);
+/// \param most_same  of those that compute the same, how many are named; the rest is counted
+std::string diagnose(const Failure& failure, const Failure& again, const FurtherOutputs& further,
+                     std::size_t most_same = few_names);
 
 /// What such a sentence names: ids of hypotheses, or one of "metadata", "unwritten_row",
 /// "wrapped_offset", "zeros_past_2_gib", "stray_read".

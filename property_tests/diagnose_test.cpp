@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/registry.hpp"
 #include "contracts/signatures.hpp"
 #include "memory/poison.hpp"
 #include "property_tests/generators.hpp"
 #include "property_tests/hypothesis_fit.hpp"
+#include "property_tests/judge.hpp"
 #include "property_tests/stub_backend.hpp"
 #include "reference/attention.hpp"
 
@@ -134,6 +136,31 @@ TEST(Diagnosis, SaysThatPagesWereEvictedWhereARowReadsOldKeys) {
             "row 0 holds the NaN of region \"past kv_len\", so it read bytes no kernel may read");
   EXPECT_EQ(names_in_diagnosis(diagnosis_of_poison(windowed_case(16))).first,
             std::vector<std::string>{"stray_read"});
+}
+
+/// What lies in pages that were given back is nobody's, and the kernel reads it all the same.
+TEST(Diagnosis, NamesTheSimpleMistakeThatReadsEvictedKeys) {
+  const Backend& backend = *select_backends("faulty-window_ignored.unified@cpu").front();
+  for (const std::int64_t evicted : {0, 16}) {
+    const Judgement judgement = judge(windowed_case(evicted), backend);
+    EXPECT_EQ(judgement.verdict, Verdict::mismatch) << judgement.reason;
+    EXPECT_THAT(judgement.diagnosis, StartsWith("window_off: ")) << evicted << " evicted";
+  }
+}
+
+/// Names that a person reads, and how few rows decided between them.
+TEST(Diagnosis, NamesAtMostThreeThatComputeTheSame) {
+  const Backend& backend = *select_backends("faulty-window_ignored.unified@cpu").front();
+  JudgeOptions options;
+  for (const std::size_t most : {3U, 8U}) {
+    options.most_same = most;
+    const std::string said = judge(windowed_case(0), backend, options).diagnosis;
+    const DiagnosisNames names = names_in_diagnosis(said);
+    EXPECT_EQ(names.first.size(), most + 1) << said;
+    EXPECT_THAT(said, testing::ContainsRegex(" and [0-9]+ more"));
+    EXPECT_THAT(said, HasSubstr("(explains 1 row within "));
+    EXPECT_THAT(said, HasSubstr("; so few rows hardly tell them apart)"));
+  }
 }
 
 TEST(Diagnosis, QuotesTheMetadataWhereTheKernelDidAsItWasTold) {

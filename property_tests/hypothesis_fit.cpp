@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "contracts/slot_map.hpp"
+#include "property_tests/misread/given_back.hpp"
 #include "property_tests/misread/misread_fit.hpp"
 
 namespace attest {
@@ -128,7 +129,10 @@ std::optional<Fit> fit_live(const Failure& failure, const LiveKeys& live, Attend
   const auto computed = computed_rows(failure, live, meaning, rows);
   if (!computed) return std::nullopt;
   Fit result;
-  if (hypothesis != nullptr) result = {.id = hypothesis->id, .says = hypothesis->says};
+  if (hypothesis != nullptr) {
+    result.id = hypothesis->id;
+    result.says = hypothesis->says;
+  }
   // Poison alone is no evidence for a hypothesis; a call that says so is one.
   if (computed->empty()) return hypothesis == nullptr ? std::optional(result) : std::nullopt;
   const bool any_value = expect_of_rows(meaning, *computed);
@@ -247,7 +251,9 @@ Ranking rank_hypotheses(const Failure& failure, const std::vector<Hypothesis>& h
   }
   std::vector<Fit> fits = fits_of(failure, left, rows);
   MisreadSearch search(failure, rows);
-  std::vector<const Misreading*> misreadings = search.candidates(all_misreadings());
+  const std::vector<Misreading> given_back = readings_of_given_back_keys(failure, hypotheses);
+  std::vector<const Misreading*> misreadings = search.candidates(given_back);
+  for (const Misreading* one : search.candidates(all_misreadings())) misreadings.push_back(one);
   add_fits(search, misreadings, rows, fits);
   if (fits.size() > 1) {
     const auto more = rows_to_explain(failure, fits.size(), most_rows_of_ties, true);

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "property_tests/diagnose.hpp"
@@ -18,9 +18,9 @@ std::vector<std::int64_t> rows_to_explain(const Failure& failure, std::size_t hy
 
 /// How well a changed meaning computes the output.
 struct Fit {
-  std::string_view id, says;  ///< of the hypothesis or misreading; empty: of none
-  double worst = 0;           ///< largest error over the bound of the rows
-  Expected expected;          ///< of the rows
+  std::string id, says;  ///< of the hypothesis or misreading; empty: of none
+  double worst = 0;      ///< largest error over the bound of the rows
+  Expected expected;     ///< of the rows
 };
 
 /// Nothing when an oracle refuses a row. A row that reads slots which hold nothing must have come

@@ -10,6 +10,7 @@
 #include "contracts/rule.hpp"
 #include "contracts/verdict.hpp"
 #include "property_tests/case.hpp"
+#include "property_tests/diagnose.hpp"
 #include "reference/compare.hpp"
 
 namespace attest {
@@ -36,6 +37,7 @@ struct JudgeOptions {
   bool both_poisons = true;
   /// Look for the known mistake that explains a mismatch: a few more evaluations of the reference.
   bool diagnose = true;
+  std::size_t most_same = few_names;  ///< as in diagnose()
 };
 
 /// Everything there is to say about one case on one backend.

@@ -76,43 +76,31 @@ bool one_page_a_tile(const Problem& p, Attended& m) {
   });
 }
 
-// --- Splits ---
-
-bool first_tile_of_the_second_split_twice(const Problem& p, Attended& m) {
-  constexpr std::int64_t tile = 64;
-  return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
-    const std::int64_t length = request_of(p, row).kv_len();
-    const std::int64_t tiles = (length + tile - 1) / tile;
-    const std::int64_t half = (tiles + 1) / 2 * tile;
-    std::vector<KeyRun> again = keys;
-    drop_positions(again, 0, half);
-    drop_positions(again, half + tile, std::max(length, half + tile));
-    keys.insert(keys.end(), again.begin(), again.end());
-  });
-}
-
 constexpr std::array table = {
     Hypothesis{"window_from_the_first_row",
                "all rows of a request see from where the first row's window begins",
+               "the window's first key: computed once for a request, for its first row",
                window_from_the_first_row},
     Hypothesis{"window_only_over_the_prefix", "the window hides no new token from another",
-               window_only_over_the_prefix},
+               "the window's test in the pass over new keys", window_only_over_the_prefix},
     Hypothesis{"rows_end_with_their_block_of_4",
                "rows see the new tokens up to the end of their block of 4",
+               "the causal bound: computed once for a block of 4 query rows, for its last",
                rows_end_with_their_block<4>},
     Hypothesis{"rows_end_with_their_block_of_16",
                "rows see the new tokens up to the end of their block of 16",
+               "the causal bound: computed once for a block of 16 query rows, for its last",
                rows_end_with_their_block<16>},
     Hypothesis{"each_key_is_the_one_before", "each key is the one before it",
+               "the position looked up: `key - 1`, or a prefetch that is one behind",
                each_key_is_the_one_before},
     Hypothesis{"first_key_of_a_page_from_the_page_before",
                "the first key of each page comes from the page before",
+               "when the page number is loaded anew: after the first key of a page, not before it",
                first_key_of_a_page_from_the_page_before},
     Hypothesis{"one_page_a_tile", "64 keys at a time come from the page of the first of them",
+               "the page lookup: once for a tile of 64 keys, where a page is smaller",
                one_page_a_tile},
-    Hypothesis{"first_tile_of_the_second_split_twice",
-               "the first 64 keys of the second of two splits count twice",
-               first_tile_of_the_second_split_twice},
 };
 
 }  // namespace

@@ -85,8 +85,10 @@ std::string diagnose_with_a_second_look(const Case& c, const Failure& failure,
   // What a changed call does, the calls of other cases do not.
   const bool is_lowered = !c.call && c.fault.empty();
   const FurtherOutputs further = is_lowered ? further_cases(c, backend, options) : FurtherOutputs{};
-  if (again.ended || all_passed(again.oracles)) return diagnose(failure, failure, further);
-  return diagnose(failure, again.failure(failure.profile), further);
+  if (again.ended || all_passed(again.oracles)) {
+    return diagnose(failure, failure, further, options.most_same);
+  }
+  return diagnose(failure, again.failure(failure.profile), further, options.most_same);
 }
 
 }  // namespace attest

@@ -57,6 +57,20 @@ bool first_tile_of_later_splits_missing(const Problem& p, Attended& m) {
   });
 }
 
+/// The first tile of the second of two splits is the first one's too.
+template <From from>
+bool first_tile_of_the_second_split_twice(const Problem& p, Attended& m) {
+  return edit_keys(m, [&](const AttendedRow& row, std::vector<KeyRun>& keys) {
+    const Request& r = request_of(p, row);
+    if (p.model.cross_attention) return;
+    const std::int64_t begin = splits_of(p, r, 2, from).begin(1);
+    std::vector<KeyRun> again = keys;
+    drop_positions(again, 0, begin);
+    drop_positions(again, begin + tile, std::max(r.kv_len(), begin + tile));
+    keys.insert(keys.end(), again.begin(), again.end());
+  });
+}
+
 /// What is merged ends with the split of 128 keys that the request's first row ends in.
 template <From from>
 bool rows_end_with_the_first_ones_split(const Problem& p, Attended& m) {
@@ -67,42 +81,63 @@ bool rows_end_with_the_first_ones_split(const Problem& p, Attended& m) {
                        });
 }
 
+// What to look at where several rows are about the same place of a kernel.
+constexpr std::string_view splits_merged =
+    "the number of splits in the reduction: fewer than were launched";
+constexpr std::string_view splits_merged_of_window =
+    "the number of splits in the reduction: fewer than were launched, counted from the window";
+constexpr std::string_view begin_of_splits =
+    "where a later split begins: its first tile skipped, as a prologue that only split 0 has";
+
+constexpr std::string_view edge_of_splits =
+    "the bounds of splits: the end of one and the begin of the next both count a tile";
+
 constexpr std::array table = {
-    Hypothesis{"last_split_missing", "the second of two splits is missing",
+    Hypothesis{"last_split_missing", "the second of two splits is missing", splits_merged,
                last_split_missing<2, From::zero>},
-    Hypothesis{"last_of_8_splits_missing", "the last of eight splits is missing",
+    Hypothesis{"last_of_8_splits_missing", "the last of eight splits is missing", splits_merged,
                last_split_missing<8, From::zero>},
-    Hypothesis{"last_of_64_splits_missing", "the last of 64 splits is missing",
+    Hypothesis{"last_of_64_splits_missing", "the last of 64 splits is missing", splits_merged,
                last_split_missing<64, From::zero>},
     Hypothesis{"last_split_of_the_window_missing",
                "the second of two splits is missing, counted from the window's begin",
-               last_split_missing<2, From::window>},
+               splits_merged_of_window, last_split_missing<2, From::window>},
     Hypothesis{"last_of_8_splits_of_the_window_missing",
                "the last of eight splits is missing, counted from the window's begin",
-               last_split_missing<8, From::window>},
+               splits_merged_of_window, last_split_missing<8, From::window>},
     Hypothesis{"first_tile_of_the_second_split_missing",
-               "the second of two splits skips its first tile",
+               "the second of two splits skips its first tile", begin_of_splits,
                first_tile_of_later_splits_missing<2, From::zero>},
     Hypothesis{"first_tile_of_8_splits_missing",
-               "each of eight splits but the first skips its first tile",
+               "each of eight splits but the first skips its first tile", begin_of_splits,
                first_tile_of_later_splits_missing<8, From::zero>},
     Hypothesis{"first_tile_of_64_splits_missing",
-               "each of 64 splits but the first skips its first tile",
+               "each of 64 splits but the first skips its first tile", begin_of_splits,
                first_tile_of_later_splits_missing<64, From::zero>},
     Hypothesis{"first_tile_of_the_windows_second_split_missing",
                "the second of two splits skips its first tile, counted from the window's begin",
-               first_tile_of_later_splits_missing<2, From::window>},
+               begin_of_splits, first_tile_of_later_splits_missing<2, From::window>},
     Hypothesis{"first_tile_of_8_splits_of_the_window_missing",
                "each of eight splits but the first skips its first tile, counted from the window's "
                "begin",
-               first_tile_of_later_splits_missing<8, From::window>},
+               begin_of_splits, first_tile_of_later_splits_missing<8, From::window>},
+    Hypothesis{"first_tile_of_the_second_split_twice",
+               "the first 64 keys of the second of two splits count twice", edge_of_splits,
+               first_tile_of_the_second_split_twice<From::zero>},
+    Hypothesis{
+        "first_tile_of_the_windows_second_split_twice",
+        "the first 64 keys of the second of two splits count twice, counted from the window's "
+        "begin",
+        edge_of_splits, first_tile_of_the_second_split_twice<From::window>},
     Hypothesis{"rows_end_with_the_first_ones_split",
                "rows miss the splits of 128 keys that a request's first row has no key in",
+               "how many splits are merged: computed once for a request, for its first row",
                rows_end_with_the_first_ones_split<From::zero>},
     Hypothesis{
         "rows_end_with_the_first_ones_split_of_the_window",
         "rows miss the splits of 128 keys, counted from the window's begin, that a request's "
         "first row has no key in",
+        "how many splits are merged: computed once for a request, for its first row",
         rows_end_with_the_first_ones_split<From::window>},
 };
 

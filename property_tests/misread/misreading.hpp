@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "memory/stray_read.hpp"
@@ -69,7 +70,8 @@ struct Misreading {
   EditLookup fresh = {};    ///< of a new token's tensor: position is the row of that, and head
   /// Elements of a row that count; of K and V.
   std::function<std::int64_t(const KernelView&, std::int64_t dim)> k_elements = {}, v_elements = {};
-  bool unstored = false;  ///< new keys are read from the pool before they are stored
+  bool unstored = false;       ///< new keys are read from the pool before they are stored
+  std::string_view look = {};  ///< what of a kernel does this; of its whole part (misreadings.cpp)
 };
 
 /// All of them, simple ones first: of two that compute the same the first is named.

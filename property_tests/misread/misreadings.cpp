@@ -1,6 +1,31 @@
 #include "property_tests/misread/misreading.hpp"
 
 namespace attest {
+namespace {
+
+/// A part of the list, and what of a kernel to look at for all of it.
+struct Axis {
+  void (*add)(std::vector<Misreading>&);
+  std::string_view look;
+};
+
+// Simple ones first (misreading.hpp).
+constexpr Axis axes[] = {
+    {add_head_misreadings, "the kv head, `q_head / group`, in the addresses of K and V"},
+    {add_list_misreadings,
+     "how a key's page or slot is found: table row or indptr, `position / page_size`, the rest"},
+    {add_position_misreadings, "the position that is looked up: what is added to the loop's index"},
+    {add_stride_misreadings, "the strides in the address: page, token and head, of this tensor"},
+    {add_tree_misreadings,
+     "the index into the tree mask: row, column, row length, where a request's part begins"},
+    {add_range_misreadings,
+     "the bounds of the loop over keys, and `position - window < key <= position`"},
+    {add_part_misreadings,
+     "the loop over tiles, pages or splits: its first and last trip, its tail, the merge"},
+    {add_row_misreadings, "which row and head a block loads q for and stores its output to"},
+};
+
+}  // namespace
 
 const std::vector<Operand>& operands() {
   static const std::vector<Operand> all = {{true, true, "", "K and V come"},
@@ -19,14 +44,11 @@ Misreading of_operand(const Operand& operand, const std::string& id, const std::
 const std::vector<Misreading>& all_misreadings() {
   static const std::vector<Misreading> list = [] {
     std::vector<Misreading> all;
-    add_head_misreadings(all);
-    add_list_misreadings(all);
-    add_position_misreadings(all);
-    add_stride_misreadings(all);
-    add_tree_misreadings(all);
-    add_range_misreadings(all);
-    add_part_misreadings(all);
-    add_row_misreadings(all);
+    for (const Axis& axis : axes) {
+      const std::size_t before = all.size();
+      axis.add(all);
+      for (std::size_t i = before; i < all.size(); ++i) all[i].look = axis.look;
+    }
     return all;
   }();
   return list;

@@ -96,7 +96,8 @@ constexpr Diagnosable table[] = {
     {"row_ends_in_another_order", mask, "keys_of_packed_rows_and_heads_swapped"},
     {"window_edge_", mask, "as_zeros_what_the_window_hides_of_its_first_tile_of_64"},
     {"causal_of_the_blocks_last_row", mask, "end_of_the_last_row_of_a_block_of_16_packed_rows"},
-    {"tile_in_two_splits", mask, "first_tile_of_the_second_split_twice"},
+    {"tile_in_two_splits", mask,
+     "first_tile_of_the_second_split_twice,first_tile_of_the_windows_second_split_twice"},
     {"page_of_the_token_before", address,
      "first_key_of_a_page_from_the_page_before,each_key_is_the_one_before,page_of_position_minus_"
      "1"},
