@@ -136,6 +136,7 @@ std::string signatures_of(const MetadataFault& fault) {
 std::string name_text(const KnownName& known, const Console& console) {
   std::string text = console.bold(known.name) + "\n  kind       " + std::string(known.kind) +
                      "\n  says       " + known.says + "\n";
+  if (!known.look.empty()) text += "  look at    " + known.look + "\n";
   return known.source.empty() ? text : text + "  source     " + known.source + "\n";
 }
 
@@ -186,7 +187,10 @@ Json fault_object(const StepFault& fault) {
   return {{"kind", "step fault"}, {"id", fault.id}, {"says", fault.says}, {"source", fault.source}};
 }
 Json name_object(const KnownName& known) {
-  return {{"kind", known.kind}, {"id", known.name}, {"says", known.says}, {"source", known.source}};
+  Json json = {
+      {"kind", known.kind}, {"id", known.name}, {"says", known.says}, {"source", known.source}};
+  if (!known.look.empty()) json["look_at"] = known.look;
+  return json;
 }
 
 }  // namespace

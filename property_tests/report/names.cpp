@@ -49,11 +49,19 @@ void add(Names& names, std::string_view kind, const Rows& rows, NameOf name_of) 
   }
 }
 
+void add_hypotheses(Names& names) {
+  for (const Hypothesis& one : all_hypotheses()) {
+    names.push_back(
+        {"hypothesis", std::string(one.id), std::string(one.says), std::string(one.look)});
+  }
+}
+
 void add_step_rules(Names& names) {
   for (const StepRule& rule : step_rules()) {
     std::string says(rule.says);
     says.append(" (").append(name(rule.severity)).append("); otherwise: ").append(rule.why);
-    names.push_back({"step rule", std::string(rule.id), std::move(says), std::string(rule.source)});
+    names.push_back(
+        {"step rule", std::string(rule.id), std::move(says), "", std::string(rule.source)});
   }
 }
 
@@ -138,7 +146,7 @@ void add_backends(Names& names, std::span<const Backend* const> backends) {
     if (!is_deliberate_fault(*backend)) continue;
     const std::string id = fault_of(backend->name());
     if (!faults.insert(id).second) continue;
-    names.push_back({"kernel fault", id, std::string(backend->says()), source_of(id)});
+    names.push_back({"kernel fault", id, std::string(backend->says()), "", source_of(id)});
   }
   for (const Backend* const backend : backends) {
     names.push_back({"backend", std::string(backend->name()), std::string(backend->says())});
@@ -152,12 +160,13 @@ Names every_name() {
   add_step_rules(names);
   add(names, "oracle", all_oracles(), by_name);
   add(names, "null oracle", all_null_oracles(), by_id);
-  add(names, "hypothesis", all_hypotheses(), by_id);
+  add_hypotheses(names);
   add(names, "feature", all_case_features(), by_name);
   add(names, "relation", all_relations(), by_id);
   add_verdicts(names);
   for (const NameInWords& word : names_in_words()) {
-    names.push_back({word.kind, std::string(word.name), std::string(word.says)});
+    names.push_back(
+        {word.kind, std::string(word.name), std::string(word.says), std::string(word.look)});
   }
   add_arguments(names);
   add_large_kv(names);
@@ -173,6 +182,9 @@ bool is_number(std::string_view text) {
 /// The name under which the table has a word with a number or a dtype in it.
 std::string_view pattern_of(std::string_view text) {
   constexpr std::string_view page = "page ", split = "split ", kv = " kv";
+  if (text.starts_with("explains ") && (text.ends_with(" rows") || text.ends_with(" row"))) {
+    return "explains N rows";
+  }
   if (text.starts_with(page) && is_number(text.substr(page.size()))) return "page N";
   if (text.starts_with(split) && is_number(text.substr(split.size()))) return "split N";
   const bool is_kv = text.ends_with(kv) && dtype_from_name(text.substr(0, text.size() - kv.size()));
@@ -203,7 +215,7 @@ std::vector<KnownName> names_called(std::string_view text) {
   }
   // Thousands, made of few parts: they can be asked for and are not listed.
   for (const Misreading& one : all_misreadings()) {
-    if (one.id == wanted) found.push_back({"misreading", one.id, one.says});
+    if (one.id == wanted) found.push_back({"misreading", one.id, one.says, std::string(one.look)});
   }
   return found;
 }

@@ -12,6 +12,7 @@ struct KnownName {
   std::string_view kind;    ///< "oracle", "hypothesis", "feature", ...
   std::string name;         ///< as it is printed
   std::string says;         ///< one sentence or clause
+  std::string look = {};    ///< of a diagnosis: what of a kernel usually does it
   std::string source = {};  ///< a public thread, or where docs/ says more; may be empty
 };
 

@@ -13,13 +13,40 @@ constexpr std::array words = {
     NameInWords{"oracle", "damage", "the kernel writes nowhere but into its output and scratch"},
     // diagnose.cpp
     NameInWords{"diagnosis", "metadata",
-                "the kernel computed what the call says, and the call is not what the step means"},
-    NameInWords{"diagnosis", "unwritten_row", "a row that must have a value was never written"},
-    NameInWords{"diagnosis", "wrapped_offset", "an offset lost its upper bits, at 2^31 or 2^32"},
+                "the kernel computed what the call says, and the call is not what the step means",
+                "the code that builds the argument it names, not the kernel"},
+    NameInWords{"diagnosis", "unwritten_row", "a row that must have a value was never written",
+                "the grid over rows and heads, early returns, and the bound of the store"},
+    NameInWords{"diagnosis", "wrapped_offset", "an offset lost its upper bits, at 2^31 or 2^32",
+                "the type of every product before the address, `page * stride` first: 64 bits"},
     NameInWords{"diagnosis", "zeros_past_2_gib",
-                "rows whose keys lie past 2^31 bytes are zero, the others are right"},
+                "rows whose keys lie past 2^31 bytes are zero, the others are right",
+                "the size in a buffer's descriptor, and offsets of 32 bits"},
     NameInWords{"diagnosis", "stray_read",
-                "the output holds, or follows, what lies in bytes that no kernel may read"},
+                "the output holds, or follows, what lies in bytes that no kernel may read",
+                "the bound of the loop over keys, the tail of the last page, and V of masked keys"},
+    NameInWords{"diagnosis", "unexplained",
+                "no mistake that attest knows computes this output: it may be two at once, or new"},
+    // The words between the names of a diagnosis.
+    NameInWords{
+        "word of a diagnosis", "the same here",
+        "these mistakes would give the same numbers on the rows that were looked at; another "
+        "case may tell which one it is"},
+    NameInWords{
+        "word of a diagnosis", "next",
+        "the mistake that fits second best: its numbers differ, and are within the bound too"},
+    NameInWords{
+        "word of a diagnosis", "within",
+        "\"within 0.15 of the bound\": the farthest element is off by 0.15 of what rounding "
+        "may do to it, when the mistake is taken as what was meant; at most 1"},
+    NameInWords{"word of a diagnosis", "explains N rows",
+                "as many rows, wrong and right ones, hold what a kernel with this mistake writes"},
+    NameInWords{
+        "word of a report", "bound",
+        "how far an element may be off by rounding alone, from the kernel's declared profile "
+        "and the row's own numbers; expected +- bound passes (docs/numerics.md)"},
+    NameInWords{"word of a report", "x the limit",
+                "the measure over what passes: 1 is the limit, whatever the oracle"},
     // Modes (docs/words.md)
     NameInWords{"feature", "decode", "the mode: one new token a request"},
     NameInWords{"feature", "idle", "the mode: padding only"},

@@ -9,6 +9,7 @@ namespace attest {
 struct NameInWords {
   std::string_view kind, name;
   std::string_view says;
+  std::string_view look = {};  ///< of a diagnosis, as in KnownName
 };
 
 /// Words of the judge's own oracles and of the diagnosis, modes, kinds of heads, recipes, outcomes

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "backends/registry.hpp"
@@ -16,6 +17,7 @@
 #include "property_tests/generators.hpp"
 #include "property_tests/judge.hpp"
 #include "property_tests/metadata_faults.hpp"
+#include "property_tests/misread/misreading.hpp"
 #include "property_tests/null_oracles.hpp"
 #include "property_tests/relations.hpp"
 #include "property_tests/report/explain.hpp"
@@ -138,6 +140,35 @@ TEST(Names, AreFoundWithWhatReportsPutAroundThem) {
   EXPECT_TRUE(explained("relation batch_permutation"));
   EXPECT_TRUE(names_called("page x").empty());
   EXPECT_TRUE(names_called("bananas kv").empty());
+}
+
+/// What a diagnosis says, and what of a kernel to look at.
+TEST(Names, OfADiagnosisSayWhatToLookAt) {
+  for (const Hypothesis& one : all_hypotheses()) {
+    EXPECT_FALSE(one.look.empty()) << one.id;
+    EXPECT_LE(one.look.size(), 100U) << one.id;
+  }
+  for (const Misreading& one : all_misreadings()) EXPECT_FALSE(one.look.empty()) << one.id;
+  for (const char* const word :
+       {"metadata", "unwritten_row", "wrapped_offset", "zeros_past_2_gib", "stray_read"}) {
+    const std::vector<KnownName> known = names_called(word);
+    EXPECT_TRUE(std::ranges::any_of(known, [](const KnownName& one) {
+      return one.kind == "diagnosis" && !one.look.empty();
+    })) << word;
+  }
+  EXPECT_THAT(*explain_text("window_off", Console::silent()),
+              HasSubstr("\n  look at    whether the window reaches the kernel"));
+  EXPECT_THAT(*explain_text("window_more_by_window_begin", Console::silent()),
+              HasSubstr("\n  look at    the bounds of the loop over keys"));
+  EXPECT_THAT(explain_json("window_off"), HasSubstr("\"look_at\""));
+}
+
+TEST(Names, OfTheWordsBetweenThemCanBeExplained) {
+  for (const char* const word :
+       {"the same here", "next", "within", "explains N rows", "explains 4 rows", "explains 1 row",
+        "bound", "x the limit", "error/bound", "z", "gain", "hard", "lse", "unexplained"}) {
+    EXPECT_TRUE(explained(word)) << word;
+  }
 }
 
 TEST(Names, SayWhatTheyAre) {
