@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,11 +43,22 @@ struct Closing {
   bool early = false;
 };
 
+/// Nothing was judged: then that is what was not expected.
+void expect_all(std::vector<CaseResult>& results) {
+  for (CaseResult& result : results) {
+    result.unexpected = "expected " + std::string(name(result.expected.value_or(Verdict::pass))) +
+                        ", got unsupported (" + result.judgement.reason + ")";
+  }
+}
+
 std::string closing(const std::vector<CaseResult>& results, const Closing& end) {
-  std::int64_t differing = 0;
-  for (const CaseResult& result : results) differing += result.unexpected.empty() ? 0 : 1;
-  std::string text = "\n" + counted(end.files, "fixture") + ", " +
-                     counted(static_cast<std::int64_t>(results.size()), "verdict");
+  std::int64_t differing = 0, judged = 0;
+  for (const CaseResult& result : results) {
+    differing += result.unexpected.empty() ? 0 : 1;
+    judged += says_something(result) ? 1 : 0;
+  }
+  std::string text = "\n" + not_judged_text(results) + counted(end.files, "fixture") + ", " +
+                     counted(judged, "verdict");
   if (end.early) text += ", ended early";
   if (end.unread > 0) text += ", " + std::to_string(end.unread) + " of the files could not be read";
   if (differing > 0) text += ", " + std::to_string(differing) + " not as expected";
@@ -53,7 +66,12 @@ std::string closing(const std::vector<CaseResult>& results, const Closing& end) 
   return text + ".\n";
 }
 
-void print_file(std::span<const CaseResult> results, bool in_full, const Console& out) {
+/// Those that say nothing of the backend only in full: the closing lines count them.
+void print_file(std::span<const CaseResult> all, bool in_full, const Console& out) {
+  std::vector<CaseResult> results;
+  std::ranges::copy_if(all, std::back_inserter(results), [&](const CaseResult& result) {
+    return in_full || says_something(result) || !result.unexpected.empty();
+  });
   if (results.empty()) return;
   out.print(replay_text(results, out));
   for (const CaseResult& result : results) {
@@ -61,6 +79,18 @@ void print_file(std::span<const CaseResult> results, bool in_full, const Console
     const bool tells =
         !result.unexpected.empty() && result.judgement.verdict != Verdict::unavailable;
     if (in_full || tells) out.print("\n" + failure_text(result, out) + "\n");
+  }
+}
+
+/// Each fixture's by themselves.
+void print_files(std::span<const CaseResult> results, const Console& out) {
+  while (!results.empty()) {
+    const auto end = std::ranges::find_if(results, [&](const CaseResult& result) {
+      return result.fixture != results.front().fixture;
+    });
+    const auto count = static_cast<std::size_t>(end - results.begin());
+    print_file(results.first(count), false, out);
+    results = results.subspan(count);
   }
 }
 
@@ -119,6 +149,10 @@ Ending replay(Options& options) {
     }
     print_file(std::span(results).subspan(before), options.verbose, out);
     if (broken) break;
+  }
+  if (!results.empty() && std::ranges::none_of(results, says_something)) {
+    expect_all(results);
+    if (!options.verbose) print_files(results, out);
   }
   const int code = interrupted() ? exit_interrupted
                    : unread > 0  ? exit_bad_input

@@ -152,24 +152,43 @@ CaseResult judge_side(const Fixture& fixture, const Case& c, const FixtureSide& 
   options.before_launch = [&](const std::string& repro) { in_flight.now(repro); };
   CaseResult result = result_of(fixture, c, side, mode);
   result.judgement = judge(c, backend, options);
+  const bool replaced = !plan.backend.empty() && result.expected != Verdict::unsupported;
+  if (replaced && result.judgement.verdict == Verdict::unsupported) {
+    result.applies = Applies::unsupported;
+    return result;
+  }
   result.unexpected = unexpected(result.judgement, *side.expectation, promised(side, mode), mode);
   return result;
 }
 
-CaseResult without_backend(const Fixture& fixture, const Case& c, const FixtureSide& side,
-                           RulesMode mode, const ReplayPlan& plan) {
+/// A result that says nothing of the backends which were asked for.
+CaseResult not_judged(const Fixture& fixture, const Case& c, const FixtureSide& side,
+                      RulesMode mode, const ReplayPlan& plan) {
   CaseResult result = result_of(fixture, c, side, mode);
   result.judgement.repro = plan.program + " replay " + shell_word(c.origin);
   if (!plan.backend.empty()) result.judgement.repro += " --backend " + shell_word(plan.backend);
   result.judgement.verdict = Verdict::unsupported;
   result.judgement.backend = plan.backend.empty() ? "any" : plan.backend;
+  return result;
+}
+
+/// The fault of the fixture is a kernel's, and another kernel was asked for.
+bool is_fault_of_another(const Fixture& fixture, const FixtureSide& side, const Backend& backend,
+                         const ReplayPlan& plan) {
+  return side.with_fault && !plan.backend.empty() && fixture.backend.starts_with("faulty-") &&
+         !is_deliberate_fault(backend);
+}
+
+CaseResult without_backend(const Fixture& fixture, const Case& c, const FixtureSide& side,
+                           RulesMode mode, const ReplayPlan& plan) {
+  CaseResult result = not_judged(fixture, c, side, mode, plan);
   result.judgement.reason = "no selected backend has the signature " + fixture.signature;
   const bool runs = std::ranges::any_of(all_backends(), [&](const Backend* backend) {
     return name(backend->capabilities().signature) == fixture.signature;
   });
   // A signature that no backend runs is checked with the corpus; there is nothing to replay.
   if (!runs) result.expected = Verdict::unsupported;
-  if (runs) result.unexpected = result.judgement.reason;
+  if (runs) result.applies = Applies::other_signature;
   return result;
 }
 
@@ -187,6 +206,14 @@ void judge_on_backends(const Fixture& fixture, const FixtureSide& side,
   for (const Backend* backend : backends) {
     for (const RulesMode mode : modes) {
       if (plan.stop != nullptr && plan.stop->load()) return;
+      if (is_fault_of_another(fixture, side, *backend, plan)) {
+        CaseResult result = not_judged(fixture, c, side, mode, plan);
+        result.judgement.backend = backend->name();
+        result.judgement.reason = "the fault is one of " + fixture.backend;
+        result.applies = Applies::fault_of_another_kernel;
+        each(result);
+        continue;
+      }
       each(judge_side(fixture, c, side, mode, *backend, plan));
     }
   }
@@ -233,7 +260,10 @@ void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
   }
 }
 
+bool says_something(const CaseResult& result) { return result.applies == Applies::yes; }
+
 int replay_exit_code(const std::vector<CaseResult>& results) {
+  if (std::ranges::none_of(results, says_something)) return exit_expectation;
   int code = 0;
   for (const CaseResult& result : results) {
     if (result.unexpected.empty()) continue;

@@ -36,8 +36,11 @@ std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesyst
 void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
                  const std::function<void(const CaseResult&)>& each);
 
-/// 0 when every verdict is as expected; 4 when the only ones that are not are unavailable here; 7
-/// otherwise. \pre results is not empty
+/// Whether the fixture was for the backend that was asked for.
+bool says_something(const CaseResult& result);
+
+/// 0 when every verdict is as expected, those aside that say nothing (7 where all of them do); 4
+/// when the only ones that are not are unavailable here; 7 otherwise. \pre results is not empty
 int replay_exit_code(const std::vector<CaseResult>& results);
 
 }  // namespace attest

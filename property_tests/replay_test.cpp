@@ -148,22 +148,61 @@ TEST_F(Replay, SaysOnceWhyABackendCannotRunHere) {
   EXPECT_EQ(text.find(said, at + 1), std::string::npos) << text;
 }
 
-TEST_F(Replay, RefusesABackendOfAnotherSignature) {
+TEST_F(Replay, OfAnotherSignatureSaysNothingAboutTheBackend) {
   ReplayPlan plan;
   plan.backend = "scalar.unified@cpu";
   const std::vector<CaseResult> results = replay(save(short_prefix()), plan);
   ASSERT_EQ(results.size(), 4U);
-  EXPECT_EQ(results[0].judgement.verdict, Verdict::unsupported);
-  EXPECT_EQ(replay_exit_code(results), exit_expectation);
-  // A line per side that names both modes, as of a backend that takes it.
-  const std::string text = replay_text(results, Console::silent());
-  EXPECT_NE(text.find("\n  with the fault     enforced: unsupported UNEXPECTED  reported: "
-                      "unsupported UNEXPECTED"),
-            std::string::npos)
-      << text;
+  for (const CaseResult& result : results) {
+    EXPECT_EQ(result.judgement.verdict, Verdict::unsupported);
+    EXPECT_EQ(result.applies, Applies::other_signature);
+    EXPECT_EQ(result.unexpected, "");
+  }
   EXPECT_EQ(results[3].name, "short_prefix, without the fault, rules reported");
+  EXPECT_EQ(replay_exit_code(results), exit_expectation) << "nothing was judged";
+  CaseResult fine;
+  std::vector<CaseResult> some = results;
+  some.push_back(fine);
+  EXPECT_EQ(replay_exit_code(some), 0);
   plan.rules = RulesMode::report;
   EXPECT_EQ(replay(save(short_prefix()), plan).size(), 2U);
+}
+
+/// What a kernel's own fault does, another kernel need not do.
+TEST_F(Replay, JudgesTheFaultOfAnotherKernelOnThatAlone) {
+  Fixture fixture = short_prefix();
+  fixture.fault.clear();
+  fixture.backend = "faulty-causal_one_too_long.extend@cpu";
+  fixture.faulty = Expectation{Verdict::mismatch, Verdict::mismatch, {}};
+  for (const char* const backend : {"", "faulty-causal_one_too_long.extend@cpu"}) {
+    ReplayPlan plan;
+    plan.backend = backend;
+    EXPECT_EQ(replay(save(fixture), plan).front().judgement.verdict, Verdict::mismatch) << backend;
+  }
+  ReplayPlan plan;
+  plan.backend = "scalar.extend@cpu";
+  const std::vector<CaseResult> results = replay(save(fixture), plan);
+  EXPECT_EQ(results.front().applies, Applies::fault_of_another_kernel);
+  EXPECT_EQ(results.back().judgement.verdict, Verdict::pass);
+  EXPECT_EQ(replay_exit_code(results), 0);
+}
+
+TEST_F(Replay, CountsTheFixturesThatWereNotJudgedByReason) {
+  std::vector<CaseResult> results(5);
+  results[0].applies = Applies::other_signature;
+  results[0].judgement.reason = "no selected backend has the signature extend";
+  results[0].fixture = "a.json";
+  results[1] = results[0];
+  results[2] = results[0];
+  results[2].fixture = "b.json";
+  results[3].applies = Applies::unsupported;
+  results[3].judgement.reason = "no windows";
+  results[3].fixture = "c.json";
+  EXPECT_EQ(not_judged_text(results),
+            "not judged: 2 fixtures of extend, which is not the backend's signature\n"
+            "not judged: 1 fixture with a side that the backend does not support (the first: no "
+            "windows)\n");
+  EXPECT_EQ(not_judged_text(std::span(results).last(1)), "");
 }
 
 TEST_F(Replay, UnavailableAloneIsItsOwnExitCode) {

@@ -1,6 +1,7 @@
 #include "property_tests/replay_text.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "contracts/printable.hpp"
 #include "property_tests/report/failure_text.hpp"
@@ -64,6 +65,29 @@ std::string reasons(std::span<const CaseResult> results) {
   return text;
 }
 
+/// The fixtures that say nothing of the backend for one reason.
+struct Unjudged {
+  std::string words;         ///< behind "3 fixtures"
+  std::string first_reason;  ///< of several
+  std::set<std::string> fixtures;
+};
+
+std::string words_of(const CaseResult& result) {
+  const std::string& reason = result.judgement.reason;
+  switch (result.applies) {
+    case Applies::other_signature:
+      return " of " + reason.substr(reason.rfind(' ') + 1) +
+             ", which is not the backend's signature";
+    case Applies::unsupported:
+      return " with a side that the backend does not support";
+    case Applies::fault_of_another_kernel:
+      return ", their side with the fault: it is another kernel's own";
+    case Applies::yes:
+      break;
+  }
+  return "";
+}
+
 /// Once for each backend that cannot run here.
 std::string unavailable_lines(std::span<const CaseResult> results) {
   std::vector<std::string> said;
@@ -79,6 +103,28 @@ std::string unavailable_lines(std::span<const CaseResult> results) {
 }
 
 }  // namespace
+
+std::string not_judged_text(std::span<const CaseResult> results) {
+  std::vector<Unjudged> groups;
+  for (const CaseResult& result : results) {
+    if (result.applies == Applies::yes) continue;
+    const std::string words = words_of(result);
+    auto at = std::ranges::find(groups, words, &Unjudged::words);
+    if (at == groups.end()) {
+      const bool tells = result.applies == Applies::unsupported;
+      at = groups.insert(at, {words, tells ? result.judgement.reason : "", {}});
+    }
+    at->fixtures.insert(result.fixture);
+  }
+  std::string text;
+  for (const Unjudged& group : groups) {
+    text += "not judged: " + counted(static_cast<std::int64_t>(group.fixtures.size()), "fixture") +
+            group.words;
+    if (!group.first_reason.empty()) text += " (the first: " + printable(group.first_reason) + ")";
+    text += "\n";
+  }
+  return text;
+}
 
 std::string replay_text(std::span<const CaseResult> results, const Console& console) {
   using enum TextTable::Align;

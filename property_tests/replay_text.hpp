@@ -13,4 +13,7 @@ namespace attest {
 /// the deciding rule's array and values, and the diagnosis. \pre results is not empty
 std::string replay_text(std::span<const CaseResult> results, const Console& console);
 
+/// What was not judged, a line for each reason with the number of fixtures; empty = nothing.
+std::string not_judged_text(std::span<const CaseResult> results);
+
 }  // namespace attest

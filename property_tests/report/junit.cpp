@@ -52,7 +52,7 @@ enum class Outcome { passed, failure, error, skipped };
 
 Outcome outcome_of(const CaseResult& result) {
   if (!result.known.empty()) return Outcome::skipped;
-  if (says_nothing(result)) return Outcome::skipped;
+  if (says_nothing(result) || result.applies != Applies::yes) return Outcome::skipped;
   if (result.expected) return result.unexpected.empty() ? Outcome::passed : Outcome::failure;
   switch (result.judgement.verdict) {
     case Verdict::pass:

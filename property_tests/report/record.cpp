@@ -138,6 +138,7 @@ std::string case_json(const CaseResult& result) {
   if (result.expected) {
     json["expected"] = name(*result.expected);
     json["unexpected"] = result.unexpected;
+    if (result.applies != Applies::yes) json["applies"] = false;
   }
   return dumped(json);
 }

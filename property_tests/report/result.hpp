@@ -10,6 +10,10 @@
 
 namespace attest {
 
+/// Whether a fixture, or a side of it, says anything of the backend that a replay was asked for in
+/// place of the fixture's own.
+enum class Applies { yes, other_signature, unsupported, fault_of_another_kernel };
+
 /// One judged case as every report says it: of a run (a case of the stream) or of a replay (one
 /// side of a fixture in one rules mode).
 struct CaseResult {
@@ -21,11 +25,12 @@ struct CaseResult {
   Judgement judgement;
   /// Only in a replay, or where a run was told what to expect.
   std::optional<Verdict> expected;
-  std::string side;         ///< of a replay: "with the fault", "without the fault" or empty
-  std::string rules;        ///< of a replay: "enforced", "reported" or "off"
-  std::string story;        ///< of a replay: the fixture's
-  std::string unexpected;   ///< why it is not what was expected; empty = it is
-  std::string fixture;      ///< file that replays it; empty = none
+  std::string side;                ///< of a replay: "with the fault", "without the fault" or empty
+  std::string rules;               ///< of a replay: "enforced", "reported" or "off"
+  std::string story;               ///< of a replay: the fixture's
+  Applies applies = Applies::yes;  ///< of a replay: else it says nothing, and nothing is unexpected
+  std::string unexpected;          ///< why it is not what was expected; empty = it is
+  std::string fixture;             ///< file that replays it; empty = none
   std::string known;        ///< entry of the list of known failures that says so; empty = none
   std::string known_issue;  ///< its link
   std::string shrunk;       ///< "36 trials, 7 steps: decode 1 req 1:1 ..."; empty = not shrunk
