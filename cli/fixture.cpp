@@ -75,6 +75,9 @@ Ending write_fixture(const Options& options) {
   }
   err.print(printable(result.fixture.story) + "\n" + counted(result.trials, "trial") + ", " +
             counted(result.steps, "step") + ", on " + result.fixture.backend + "\n");
+  if (!result.no_symptom.empty()) {
+    err.print("the rule alone shows it: " + printable(result.no_symptom) + "\n");
+  }
   if (!result.not_shrunk.empty()) {
     err.print("as large as the call: " + printable(result.not_shrunk) + "\n");
   }

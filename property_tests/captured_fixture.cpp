@@ -66,6 +66,9 @@ struct Target {
   std::string kind = {};  ///< of the failure
   Verdict verdict = Verdict::mismatch;
   std::vector<std::string> worker = {};
+  /// Of a rule's call: what its numbers show too, and over which data; pass = nothing.
+  Verdict symptom = Verdict::pass;
+  Recipe recipe = Recipe::normal;
 };
 
 /// Ends that a fixture can show.
@@ -92,6 +95,14 @@ Judgement judged(const Case& c, const Backend& backend, RulesMode rules,
   return judge(c, backend, options);
 }
 
+/// Whether the numbers still show what the call's did.
+bool keeps_symptom(const Problem& problem, const Call& call, const Target& target) {
+  if (target.symptom == Verdict::pass) return true;
+  Case c = case_with(problem, call);
+  c.recipe = target.recipe;
+  return judged(c, *target.backend, RulesMode::report, target.worker).verdict == target.symptom;
+}
+
 bool holds(const Problem& problem, const Call& call, const Target& target) {
   if (target.rule.empty()) {
     if (!findings_of(problem, call, *target.backend).empty()) return false;  // the call has none
@@ -101,9 +112,12 @@ bool holds(const Problem& problem, const Call& call, const Target& target) {
   }
   const std::vector<Finding> findings = findings_of(problem, call, *target.backend);
   return std::ranges::includes(target.allowed, rules_of(findings)) &&
-         std::ranges::any_of(findings, [&](const Finding& finding) {
-           return finding.rule == target.rule && finding.severity == target.severity;
-         });
+         std::ranges::any_of(findings,
+                             [&](const Finding& finding) {
+                               return finding.rule == target.rule &&
+                                      finding.severity == target.severity;
+                             }) &&
+         keeps_symptom(problem, call, target);
 }
 
 /// What a strict kernel of the signature rejects, on a kernel here that rejects it too.
@@ -212,14 +226,25 @@ Expectation expectation_of(const Case& c, const Target& target, bool with_fault)
   return expected;
 }
 
-/// The data on which the faulty side's numbers show, where any does.
-Recipe telling_recipe(Case c, const Target& target) {
+/// Finds data over which the call's numbers are wrong. \returns why none are
+std::string look_for_symptom(const Problem& problem, const Call& call, Target& target) {
+  Case c = case_with(problem, call);
+  std::string why;
   for (const Recipe recipe : {Recipe::normal, Recipe::recall}) {
     c.recipe = recipe;
-    if (ends_badly(judged(c, *target.backend, RulesMode::report, target.worker).verdict))
-      return recipe;
+    const Judgement judgement = judged(c, *target.backend, RulesMode::report, target.worker);
+    if (ends_badly(judgement.verdict)) {
+      target.symptom = judgement.verdict;
+      target.recipe = recipe;
+      return "";
+    }
+    if (!why.empty()) continue;
+    const std::string kernel(target.backend->name());
+    why = judgement.verdict == Verdict::pass || judgement.verdict == Verdict::untrusted
+              ? kernel + " computes the right numbers from this call"
+              : kernel + " judges none: " + judgement.reason;
   }
-  return Recipe::normal;
+  return why;
 }
 
 std::string source_of(const CapturedCall& captured) {
@@ -240,11 +265,14 @@ std::variant<CapturedFixture, std::string> fixture_of_captured(
   Target target = std::get<Target>(std::move(chosen_target));
   target.worker = options.worker;
   CapturedFixture result;
+  if (!target.rule.empty()) {
+    result.no_symptom = look_for_symptom(*captured.problem, *captured.call, target);
+  }
   result.kept = target.rule.empty() ? target.kind : target.rule;
   Found found{*captured.problem, *captured.call};
   if (options.max_trials > 0) shrink_found(found, target, options.max_trials, result);
   Case faulty = case_with(found.problem, found.call);
-  faulty.recipe = telling_recipe(faulty, target);
+  faulty.recipe = target.recipe;
   Fixture& fixture = result.fixture;
   fixture.name = "captured";
   fixture.story = result.kept + ": " + describe(found.problem);
