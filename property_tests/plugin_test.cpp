@@ -5,9 +5,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
+#include <type_traits>
 
 #include "backends/plugin/plugin_host.hpp"
+#include "contracts/call_fields.hpp"
+#include "contracts/signatures/returned_output.hpp"
 #include "property_tests/judge.hpp"
 #include "property_tests/stub_backend.hpp"
 
@@ -199,6 +204,54 @@ TEST_F(Plugin, IsSelectedByItsFileBesideOthers) {
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(error.what(), StartsWith("./no_such_plugin.so: cannot be loaded"));
   }
+}
+
+/// The parameters of one calling convention as a plugin is given them.
+template <class CallType>
+std::vector<std::string> every_argument() {
+  std::vector<std::string> names;
+  const auto note = [&]<class Member>(const CallField<CallType, Member>& field) {
+    const std::string key(field.key);
+    if constexpr (std::is_same_v<Member, std::array<std::int64_t, 2>>) {
+      names.insert(names.end(), {key + ".0", key + ".1"});
+    } else if constexpr (!std::is_same_v<Member, std::optional<Launch>> &&
+                         !std::is_same_v<Member, std::optional<WorkPlan>>) {
+      names.push_back(key);
+    }
+  };
+  std::apply([&](const auto&... fields) { (note(fields), ...); }, call_fields<CallType>);
+  if (returned_output(CallType())) names.emplace_back("out");
+  return names;
+}
+
+/// "| `q`, `out` | ..." of the table under "### unified" in docs/plugins.md.
+std::string rows_of(const std::string& page, Signature signature) {
+  const std::string heading = "\n### " + std::string(name(signature)) + "\n";
+  const std::size_t at = page.find(heading);
+  if (at == std::string::npos) return "";
+  std::istringstream section(page.substr(at, page.find("\n##", at + heading.size()) - at));
+  std::string rows;
+  for (std::string line; std::getline(section, line);) {
+    if (line.starts_with("| `")) rows += line.substr(0, line.find(" | ")) + ",";
+  }
+  return rows;
+}
+
+template <class CallType>
+void expect_rows(const std::string& page) {
+  const Signature signature = signature_of(CallType());
+  const std::string rows = rows_of(page, signature);
+  for (const std::string& argument : every_argument<CallType>()) {
+    EXPECT_THAT(rows, HasSubstr("`" + argument + "`")) << name(signature);
+  }
+}
+
+TEST(PluginPage, HasARowForEveryArgumentThatAPluginSees) {
+  std::ifstream file(ATTEST_SOURCE_DIR "/docs/plugins.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  [&]<std::size_t... I>(std::index_sequence<I...> /*alternatives*/) {
+    (expect_rows<std::variant_alternative_t<I, Call>>(page), ...);
+  }(std::make_index_sequence<std::variant_size_v<Call>>());
 }
 
 }  // namespace

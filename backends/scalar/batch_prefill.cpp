@@ -8,18 +8,13 @@
 #include "backends/scalar/row_group.hpp"
 #include "backends/scalar/signatures.hpp"
 #include "backends/scalar/table_walk.hpp"
+#include "contracts/signatures/returned_output.hpp"
 
 namespace attest {
 namespace {
 
 // Rows of a query tile: the grid covers max_seqlen_q up to the end of one.
 constexpr std::int64_t tile_rows = 64;
-
-/// What the kernel returns: rows of q, heads of v.
-TensorMeta output_of(const BatchPrefillCall& call) {
-  return contiguous(is_fp8(call.q.dtype) ? Dtype::bf16 : call.q.dtype,
-                    {call.q.size(0), call.q.size(1), call.v.size(2)});
-}
 
 RequestShape shape_of(const BatchPrefillCall& call, const ListedPages& listed, std::int64_t i,
                       const Operands& op) {
@@ -45,7 +40,7 @@ RequestShape shape_of(const BatchPrefillCall& call, const ListedPages& listed, s
 RunResult run_batch_prefill(const BatchPrefillCall& call, const TensorSource& source,
                             const RunOptions& options, const Mistake& mistake) {
   const KvPools pools(source, call.k, call.v, Stored::committed_and_new);
-  Execution run(source, options, mistake, call.q, output_of(call), OutLayout::dense);
+  Execution run(source, options, mistake, call.q, *returned_output(call), OutLayout::dense);
   run.use_pools(pools);
   const double standard =
       1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, call.q.size(2))));

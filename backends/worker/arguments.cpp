@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "contracts/call_fields.hpp"
+#include "contracts/signatures/returned_output.hpp"
 
 namespace attest {
 namespace {
@@ -68,6 +69,7 @@ std::vector<Argument> arguments_of(const Call& call) {
                    call_fields<CallType>);
       },
       call);
+  if (const auto out = returned_output(call)) Adder{"out", list}(*out);
   return list;
 }
 

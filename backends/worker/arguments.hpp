@@ -38,7 +38,8 @@ struct Argument {
 };
 
 /// Every argument that the call passes, in the order of contracts/call_fields.hpp. What is absent
-/// (None) is left out; so is Launch, which is the host code's own choice.
+/// (None) is left out; so is Launch, which is the host code's own choice. An output that the kernel
+/// returns follows as "out": another process has to leave it somewhere.
 std::vector<Argument> arguments_of(const Call& call);
 
 }  // namespace attest

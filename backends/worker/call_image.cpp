@@ -10,6 +10,7 @@
 #include "contracts/byte_overlap.hpp"
 #include "contracts/call_fields.hpp"
 #include "contracts/signatures/pool_view.hpp"
+#include "contracts/signatures/returned_output.hpp"
 #include "contracts/storage_label.hpp"
 #include "memory/host_tensors.hpp"
 #include "memory/pool_memory.hpp"
@@ -179,6 +180,7 @@ CallImage::CallImage(const Call& call, const TensorSource& source, int sentinel)
                    call_fields<CallType>);
       },
       call);
+  if (const auto out = returned_output(call)) build("out", *out);
 }
 
 CallImage::~CallImage() = default;

@@ -147,6 +147,17 @@ TEST(CallImage, PutsEveryTensorInsideItsGuards) {
   }
 }
 
+/// Kernels that return their output too: a plugin has nowhere else to leave it.
+TEST(CallImage, HasAnOutputForEverySignature) {
+  for (const ScalarCase& c : scalar_cases()) {
+    Imaged imaged(c);
+    RunResult result;
+    imaged.image.collect(imaged.bytes, result);
+    EXPECT_EQ(result.out.rows, c.problem.total_new_tokens()) << c.name;
+    EXPECT_EQ(result.out.dim, c.problem.model.v_head_dim) << c.name;
+  }
+}
+
 TEST(CallImage, FindsAByteChangedInFrontOfAnyTensor) {
   for (const ScalarCase& c : scalar_cases()) {
     const Imaged names(c);
