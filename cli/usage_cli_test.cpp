@@ -78,6 +78,19 @@ TEST(Cli, DoctorJsonNamesEveryBackendWithAReasonWhereThereIsNone) {
   }
 }
 
+/// Where an engine was left out, what to do about it; of `run` too.
+TEST(Cli, SaysHowToBuildWhatIsLeftOut) {
+  const Json json = Json::parse(attest_cli({"doctor", "--json"}).out);
+  for (const Json& backend : json["backends"]) {
+    const std::string reason = backend["reason"];
+    if (!has(reason, "built without ATTEST_HIP=")) continue;
+    EXPECT_TRUE(has(reason, "(cmake --preset ")) << reason;
+    const Finished run =
+        attest_cli({"run", "--backend", backend["name"].get<std::string>(), "--cases", "1"});
+    EXPECT_TRUE(has(run.out + run.err, reason)) << run.out << run.err;
+  }
+}
+
 TEST(Cli, DoctorFailsOnAnUnmetRequirement) {
   const Finished doctor = attest_cli({"doctor"}, {{"ATTEST_REQUIRE", "nokernel@silicon"}});
   EXPECT_EQ(doctor.code, 4);

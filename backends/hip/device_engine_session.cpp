@@ -160,8 +160,7 @@ class DeviceEngine final : public Engine {
   Answer usable(int device) const override {
     if (const Answer answer = right_engine(); !answer) return answer;
     if (runtime_ != nullptr) return runtime_->usable(device);
-    return Answer::no("this binary was built without ATTEST_HIP=" +
-                      std::string(name_ == emulated ? "rocm" : name_));
+    return Answer::no(not_built(name_ == emulated ? "rocm" : name_));
   }
   PagedKernels kernels() const override { return kernels_; }
   int multiprocessors(int device) const override { return info(device).multiprocessors; }
@@ -209,6 +208,12 @@ class DeviceEngine final : public Engine {
 };
 
 }  // namespace
+
+std::string not_built(std::string_view engine) {
+  const std::string name(engine);
+  return "this binary was built without ATTEST_HIP=" + name + " (cmake --preset " + name +
+         " && cmake --build --preset " + name + ")";
+}
 
 std::unique_ptr<Engine> device_engine(std::string_view name) {
   if (name == "cuda") {

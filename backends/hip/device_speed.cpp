@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "backends/hip/engine.hpp"
 #include "backends/hip/kernels/paged_launch.hpp"
 #include "backends/hip/runtime/device.hpp"
 #include "backends/hip/runtime/device_objects.hpp"
@@ -210,7 +211,7 @@ std::unique_ptr<DeviceSpeed> device_speed(std::string_view engine, std::string& 
   const bool cuda = engine == "cuda";
   const DeviceRuntime* const runtime = cuda ? cuda_runtime() : rocm_runtime();
   if (runtime == nullptr) {
-    reason = "this binary was built without ATTEST_HIP=" + std::string(engine);
+    reason = not_built(engine);
     return nullptr;
   }
   if (const Answer answer = runtime->usable(0); !answer) {

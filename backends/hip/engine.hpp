@@ -75,5 +75,7 @@ std::unique_ptr<Engine> host_engine(int wave_size);
 /// GPUs of one vendor, "cuda" or "rocm", or AMD's emulator of them, "rocjitsu". Unavailable where
 /// ATTEST_HIP left the engine out.
 std::unique_ptr<Engine> device_engine(std::string_view name);
+/// What to do about an engine that ATTEST_HIP left out: "cuda" or "rocm".
+std::string not_built(std::string_view engine);
 
 }  // namespace attest::hip
