@@ -14,6 +14,7 @@
 #include "cli/environment.hpp"
 #include "cli/flags.hpp"
 #include "contracts/verdict.hpp"
+#include "property_tests/mutants/mutant.hpp"
 #include "property_tests/support_table.hpp"
 
 namespace attest {
@@ -48,7 +49,8 @@ Ending doctor(const Options& options) {
     out.print(support_text(able(asked, with_faults)));
     return {};
   }
-  const Diagnosis diagnosis = examine(asked, required_engines());
+  Diagnosis diagnosis = examine(asked, required_engines());
+  if (named.empty()) diagnosis.mutants = static_cast<std::int64_t>(all_mutants().size());
   out.print(options.json ? doctor_json(diagnosis) : doctor_text(diagnosis, with_faults, out));
   return {diagnosis.unmet.empty() ? 0 : exit_code(Verdict::unavailable)};
 }

@@ -43,10 +43,14 @@ std::string doctor_text(const Diagnosis& diagnosis, bool with_faults, const Cons
   }
   text += table.str() + "\n" + counted(usable, "backend") + " can run here";
   if (faults > 0 && !with_faults) {
-    text += "; " + counted(faults, "deliberate fault") +
-            " not listed (attest doctor --faults lists them)";
+    text += "; " + counted(faults, "faulty backend") +
+            ", one for each fault, signature and engine, not listed (attest doctor --faults)";
   }
   text += ".\n";
+  if (faults > 0 && diagnosis.mutants > 0) {
+    text += "attest mutants tries " + counted(diagnosis.mutants, "mistake") +
+            ": each fault on one engine, and those of calls, steps, graphs and rules.\n";
+  }
   for (const Diagnosis::Entry* entry : when_named) {
     text += "attest run judges " + entry->name +
             " only when --backend names it so: " + entry->only_when_named + ".\n";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct Diagnosis {
   };
   Machine machine;
   std::vector<Entry> backends;
+  std::int64_t mutants = 0;        ///< mistakes that `attest mutants` tries; 0: not said
   std::string required;            ///< ATTEST_REQUIRE
   std::vector<std::string> unmet;  ///< one sentence per requirement nothing here meets
 };

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "property_tests/report/by_count.hpp"
 #include "property_tests/report/console.hpp"
@@ -119,25 +122,56 @@ std::string tally_table(std::span<const BackendTally> tallies, const Console& co
   return text;
 }
 
-std::string coverage_lines(std::span<const BackendTally> tallies) {
+namespace {
+
+/// The features of some cases under one heading.
+struct Coverage {
+  std::string of;
+  std::int64_t cases = 0;
+  std::map<std::string, std::int64_t> features = {};
+
+  void add(const BackendTally& tally) {
+    cases += tally.cases();
+    for (const auto& [feature, count] : tally.features) features[feature] += count;
+  }
+};
+
+std::string coverage_text(const Coverage& coverage) {
   constexpr std::size_t columns = 100;
   std::string text;
+  const auto features = by_count(coverage.features);
+  std::string line = "coverage  " + coverage.of + ":";
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    std::string word = " " + features[i].first + " ";
+    word += percent(static_cast<double>(features[i].second), static_cast<double>(coverage.cases));
+    if (i + 1 < features.size()) word += ",";
+    if (line.size() + word.size() > columns) {
+      text += line + "\n";
+      line = "         ";
+    }
+    line += word;
+  }
+  return text + line + "\n";
+}
+
+}  // namespace
+
+std::string coverage_lines(std::span<const BackendTally> tallies) {
+  constexpr std::size_t most_in_full = 3;
+  std::vector<Coverage> each;
+  Coverage all;
   for (const BackendTally& tally : tallies) {
     if (tally.cases() == 0) continue;
-    const auto features = by_count(tally.features);
-    std::string line = "coverage  " + tally.backend + ":";
-    for (std::size_t i = 0; i < features.size(); ++i) {
-      std::string word = " " + features[i].first + " ";
-      word += percent(static_cast<double>(features[i].second), static_cast<double>(tally.cases()));
-      if (i + 1 < features.size()) word += ",";
-      if (line.size() + word.size() > columns) {
-        text += line + "\n";
-        line = "         ";
-      }
-      line += word;
-    }
-    text += line + "\n";
+    each.push_back({tally.backend});
+    each.back().add(tally);
+    all.add(tally);
   }
+  if (each.size() > most_in_full) {
+    all.of = "all " + std::to_string(each.size()) + " backends";
+    each = {all};
+  }
+  std::string text;
+  for (const Coverage& one : each) text += coverage_text(one);
   return text;
 }
 

@@ -53,7 +53,8 @@ int exit_code(std::span<const BackendTally> tallies);
 /// anything.
 std::string tally_table(std::span<const BackendTally> tallies, const class Console& console);
 
-/// "coverage  scalar.unified@cpu: uneven 61 %, window 24 %, ...", one line per backend that ran.
+/// "coverage  scalar.unified@cpu: uneven 61 %, window 24 %, ...", for each backend that ran; of
+/// more than three that nobody compares, for all of them together.
 std::string coverage_lines(std::span<const BackendTally> tallies);
 
 }  // namespace attest

@@ -123,5 +123,16 @@ TEST(Tally, CoverageIsAShareOfTheCases) {
   EXPECT_EQ(coverage_lines(tallies), "coverage  scalar.unified@cpu: uneven 100 %, window 50 %\n");
 }
 
+TEST(Tally, CoverageOfManyBackendsIsOneForAll) {
+  std::vector<BackendTally> tallies(4);
+  for (BackendTally& tally : tallies) {
+    tally.backend = "scalar.unified@cpu";
+    tally.add(sample_pass());
+  }
+  tallies.front().add(sample_mismatch());
+  EXPECT_EQ(coverage_lines(tallies), "coverage  all 4 backends: uneven 100 %, window 20 %\n");
+  EXPECT_EQ(coverage_lines(std::span(tallies).first(3)).find("all"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace attest
