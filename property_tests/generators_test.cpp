@@ -247,6 +247,11 @@ TEST(GeneratorPower, CountsWithTheRoundingsOfManySplits) {
   EXPECT_EQ(null_answer_to("amx.decode@patch", 20, 573), std::nullopt);
 }
 
+TEST(GeneratorPower, CountsOnlyTheRowsThatSeePastTheFirstPage) {
+  // Of more than 96 rows and heads, few saw past a page of 128, by keys of little weight.
+  EXPECT_EQ(null_answer_to("scalar.vllm_cpu@cpu", 3, 11004), std::nullopt);
+}
+
 TEST(GeneratorPower, GivesLargeLogitsOnlyWhereTheirBoundsAreSmallerThanTheMistakes) {
   const Capabilities& capabilities = select_backends("scalar.unified@cpu").front()->capabilities();
   int shifted = 0;

@@ -15,22 +15,34 @@ bool null_answers_fail(const TensorSource& source, const Attended& meaning) {
   return !why_untrusted({meaning, expected, loosest_profile(), source});
 }
 
-/// Rows with a value times heads: the places where a mistake could show.
-std::int64_t probes(const Attended& meaning) {
-  const auto rows =
-      std::count_if(meaning.rows.begin(), meaning.rows.end(),
-                    [](const AttendedRow& row) { return row.expect == RowExpectation::value; });
-  return rows * meaning.num_q_heads;
+bool sees_past(const AttendedRow& row, std::int64_t page) {
+  return std::any_of(row.keys.begin(), row.keys.end(), [page](const KeyRun& run) {
+    return run.first >= 0 && run.first + run.count > page;
+  });
+}
+
+/// Rows with a value times heads: the places where a mistake could show. Where some rows see past
+/// the first page, only those: in the others, reading no other page is no mistake.
+std::int64_t probes(const Case& c) {
+  const Attended meaning = attended(c.problem);
+  std::int64_t rows = 0;
+  std::int64_t past_a_page = 0;
+  for (const AttendedRow& row : meaning.rows) {
+    if (row.expect != RowExpectation::value) continue;
+    ++rows;
+    past_a_page += sees_past(row, c.problem.pool.page_size) ? 1 : 0;
+  }
+  return (past_a_page > 0 ? past_a_page : rows) * meaning.num_q_heads;
 }
 
 bool has_power(const Case& c) {
   constexpr std::int64_t few = 96;
-  const Attended meaning = attended(c.problem);
   const bool peaked = c.recipe == Recipe::features && c.problem.model.softcap > 0;
   // Large logits have large bounds, and planted keys may lie where no null answer differs.
   const bool weak = peaked || c.recipe == Recipe::shifted || c.recipe == Recipe::recall;
-  if (!weak && probes(meaning) > few) return true;
-  return null_answers_fail(TensorSource(c.problem, c.recipe, c.seed, c.poison), meaning);
+  if (!weak && probes(c) > few) return true;
+  return null_answers_fail(TensorSource(c.problem, c.recipe, c.seed, c.poison),
+                           attended(c.problem));
 }
 
 }  // namespace
