@@ -53,9 +53,9 @@ struct RuleRow {
 class MutantMatrix {
  public:
   void add(Signature signature, const MutantTrial& trial);
-  /// Rules that rejected calls, none of which gave wrong numbers, and that have no reason for it. A
-  /// single rejected call with the right numbers says nothing: a key of no weight, or two keys that
-  /// every row sees swapped, change no output.
+  /// Rules that rejected several launched calls, all with the right numbers, and that have no
+  /// reason for it. One or two say nothing: a key of no weight, or two keys that every row sees
+  /// swapped, change no output.
   std::vector<std::string> unjustified_rules() const;
   /// A table of mutants by signature and field, and the totals; Markdown for docs/.
   std::string text() const;

@@ -88,18 +88,20 @@ TEST(Mutants, AreSurprisingWhenNothingExplainsThem) {
 }
 
 TEST(Mutants, NeedOneWrongOutputForEveryRuleThatRejects) {
-  const auto rules_after = [](const std::string& rule, bool ever_wrong) {
+  const auto rules_after = [](const std::string& rule, int right_calls, bool ever_wrong) {
     MutantMatrix matrix;
     MutantTrial trial{.mutant = {"seq_lens", "+"}, .rejecting = {rule}, .launched = true};
     trial.right = true;
-    matrix.add(Signature::extend, trial);
+    for (int i = 0; i < right_calls; ++i) matrix.add(Signature::extend, trial);
     trial.right = false;
     if (ever_wrong) matrix.add(Signature::extend, trial);
     return matrix.unjustified_rules();
   };
-  EXPECT_EQ(rules_after("seq_lens.is_int64", false), std::vector<std::string>());
-  EXPECT_EQ(rules_after("seq_lens.fits_the_table", true), std::vector<std::string>());
-  EXPECT_EQ(rules_after("seq_lens.fits_the_table", false),
+  EXPECT_EQ(rules_after("seq_lens.is_int64", 3, false), std::vector<std::string>());
+  EXPECT_EQ(rules_after("seq_lens.fits_the_table", 3, true), std::vector<std::string>());
+  EXPECT_EQ(rules_after("seq_lens.fits_the_table", 2, false), std::vector<std::string>())
+      << "a key of no weight changes no output";
+  EXPECT_EQ(rules_after("seq_lens.fits_the_table", 3, false),
             std::vector<std::string>{"seq_lens.fits_the_table"});
 }
 
