@@ -148,6 +148,7 @@ std::optional<KernelView> view_of(const Call& call, const TensorSource& source,
   view.entries = parts.lists->values;
   view.columns = parts.offsets == nullptr ? parts.lists->size(1) : 0;
   view.page = parts.page;
+  view.new_apart = parts.new_apart;
   view.stores_first = parts.stores_first;
   view.mask_has_prefix = parts.mask_has_prefix;
   add_requests(parts, p, view);

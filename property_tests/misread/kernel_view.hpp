@@ -40,6 +40,7 @@ struct KernelView {
   std::vector<std::int64_t> entries;  ///< a table row after row, or all lists end to end
   std::int64_t columns = 0;           ///< of the table; 0: lists
   std::int64_t page = 1;              ///< keys an entry stands for
+  bool new_apart = false;             ///< new keys come from tensors of their own
   bool stores_first = false;          ///< the kernel stores the new keys itself, then reads them
   bool mask_has_prefix = false;       ///< a tree mask has a column for each committed key too
   std::vector<ViewedRequest> requests;

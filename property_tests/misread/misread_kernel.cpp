@@ -67,7 +67,9 @@ std::optional<std::size_t> MisreadKernel::key_row(const Misreading& mistake, con
   const auto count = static_cast<std::int64_t>(view_.requests.size());
   if (l.request < 0 || l.request >= count) return std::nullopt;
   const ViewedRequest& from = view_.requests[at(l.request)];
-  if (position >= seen.request().pooled) {
+  // A key of the request's own is new or not by its place in the order, wherever it is looked up.
+  const std::int64_t place = l.request == seen.number ? position : l.position;
+  if (view_.new_apart && place >= from.pooled) {
     l.position += from.first_row - from.pooled;
     apply(mistake.fresh);
     const bool inside = l.position >= 0 && l.head >= 0 && l.head < view_.model().num_kv_heads;
@@ -82,8 +84,8 @@ std::optional<std::size_t> MisreadKernel::key_row(const Misreading& mistake, con
   }
   l.page = view_.entries[at(l.index)];
   apply(mistake.address);
-  return rows_.pooled(
-      half, l.page * l.strides.page + l.within * l.strides.slot + l.head * l.strides.head);
+  return rows_.pooled(half, l.page * l.strides.page + l.within * l.strides.slot +
+                                l.head * l.strides.head + l.element);
 }
 
 std::optional<Reading> MisreadKernel::read(const Misreading& mistake, Place place) {

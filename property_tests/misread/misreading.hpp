@@ -50,6 +50,7 @@ struct Lookup {
   // Which page, and how far things lie apart.
   std::int64_t page = 0;
   KernelView::Strides strides;
+  std::int64_t element = 0;  ///< of the row that is read first
 };
 
 using EditLookup = std::function<void(const Seen&, Lookup&)>;
@@ -66,7 +67,7 @@ struct Misreading {
   bool k = true, v = true;  ///< which half the following are about
   EditLookup key = {};      ///< request, position, head
   EditLookup entry = {};    ///< index, within
-  EditLookup address = {};  ///< page, strides
+  EditLookup address = {};  ///< page, strides, element
   EditLookup fresh = {};    ///< of a new token's tensor: position is the row of that, and head
   /// Elements of a row that count; of K and V.
   std::function<std::int64_t(const KernelView&, std::int64_t dim)> k_elements = {}, v_elements = {};
@@ -85,7 +86,11 @@ void add_head_misreadings(std::vector<Misreading>& all);
 void add_row_misreadings(std::vector<Misreading>& all);
 void add_range_misreadings(std::vector<Misreading>& all);
 void add_part_misreadings(std::vector<Misreading>& all);
+void add_hidden_misreadings(std::vector<Misreading>& all);
 void add_tree_misreadings(std::vector<Misreading>& all);
+void add_tree_shape_misreadings(std::vector<Misreading>& all);
+void add_exchange_misreadings(std::vector<Misreading>& all);
+void add_owner_misreadings(std::vector<Misreading>& all);
 
 /// K and V, one of them: "v_" and "V comes".
 struct Operand {

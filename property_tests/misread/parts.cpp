@@ -1,5 +1,4 @@
-// Parts of what a row sees that are left out, count twice or count as zeros, and keys beside it
-// that count where they should not.
+// Parts of what a row sees that are left out, count twice or count as zeros.
 
 #include <algorithm>
 
@@ -43,6 +42,35 @@ void add_whole_parts(std::vector<Part>& parts) {
         [](const Seen& s, std::int64_t p) { return p >= (first_seen(s) + end_seen(s)) / 2; }},
        {"the_first_half", "the first half of its keys",
         [](const Seen& s, std::int64_t p) { return p < (first_seen(s) + end_seen(s)) / 2; }}});
+}
+
+/// A row's own key, in rows that a kernel comes to late.
+void add_own_keys(std::vector<Part>& parts) {
+  for (const std::int64_t rows : {0, 1, 2, 4, 8, 16, 32, 64, 128}) {
+    const std::string behind = rows == 0 ? "" : "_behind_row_" + std::to_string(rows);
+    const std::string says =
+        rows == 0 ? "" : ", of rows behind their request's first " + std::to_string(rows) + ",";
+    parts.push_back(
+        {"the_own_key" + behind, "the row's own key" + says,
+         [rows](const Seen& s, std::int64_t p) { return p == s.position() && s.token >= rows; }});
+  }
+}
+
+/// What splits of equally many whole tiles leave over.
+void add_split_remainders(std::vector<Part>& parts) {
+  for (const std::int64_t tile : {64, 16, 32, 128, 0}) {
+    for (const std::int64_t splits : {2, 3, 4, 8, 16, 32}) {
+      const std::string n = std::to_string(splits);
+      const std::string size = tile == 0 ? "pages" : "tiles_of_" + std::to_string(tile);
+      parts.push_back({"what_" + n + "_splits_leave_over_in_" + size,
+                       "what " + n + " splits of equally many whole " + size + " leave over",
+                       [tile, splits](const Seen& s, std::int64_t p) {
+                         const std::int64_t keys = tile == 0 ? s.view.page : tile;
+                         const std::int64_t tiles = (s.request().keys + keys - 1) / keys;
+                         return p >= splits * std::max<std::int64_t>(1, tiles / splits) * keys;
+                       }});
+    }
+  }
 }
 
 /// Where tiles are counted from, and where the last one ends.
@@ -101,6 +129,8 @@ void add_tile_parts(std::vector<Part>& parts, const std::string& name, const Til
       [](I at, I count, I tile) { return at >= count / tile * tile; });
   add("the_last_", "the last ",
       [](I at, I count, I tile) { return at / tile == (count - 1) / tile; });
+  add("the_full_last_", "where it is full, the last ",
+      [](I at, I count, I tile) { return count % tile == 0 && at / tile == (count - 1) / tile; });
   add("the_last_but_one_", "the last but one ",
       [](I at, I count, I tile) { return at / tile == (count - 1) / tile - 1; });
   add("the_first_", "the first ", [](I at, I, I tile) { return at < tile; });
@@ -153,69 +183,6 @@ void add_effects(std::vector<Misreading>& all, const Part& part) {
   }
 }
 
-/// Keys that a row does not see: [begin, end).
-struct Hidden {
-  std::string id, says;
-  std::function<std::pair<std::int64_t, std::int64_t>(const Seen&)> range;
-};
-
-std::vector<Hidden> hidden_ranges() {
-  std::vector<Hidden> all = {
-      {"later_keys", "later keys of the request",
-       [](const Seen& s) { return std::pair(end_seen(s), s.request().keys); }},
-      {"keys_before_the_window", "keys before the window",
-       [](const Seen& s) { return std::pair<std::int64_t, std::int64_t>(0, first_seen(s)); }},
-      {"the_key_before_the_window", "the key before the window",
-       [](const Seen& s) { return std::pair(first_seen(s) - 1, first_seen(s)); }},
-      {"the_next_key", "the key behind the row's last",
-       [](const Seen& s) { return std::pair(end_seen(s), end_seen(s) + 1); }},
-      {"keys_before_the_window_since_the_first_rows", "keys since the first row's window began",
-       [](const Seen& s) { return std::pair(first_seen_of_request(s), first_seen(s)); }},
-  };
-  for (const std::int64_t tile : {64, 16, 32, 128, 8, 4, 0}) {
-    const auto size = [tile](const Seen& s) { return tile == 0 ? s.view.page : tile; };
-    const std::string name = tile == 0 ? "page" : "tile_of_" + std::to_string(tile);
-    const auto up = [size](const Seen& s, std::int64_t x) {
-      return floor_div(x + size(s) - 1, size(s)) * size(s);
-    };
-    all.push_back({"the_rest_of_the_last_" + name, "the rest of the row's last " + name,
-                   [up](const Seen& s) { return std::pair(end_seen(s), up(s, end_seen(s))); }});
-    all.push_back(
-        {"the_padding_of_the_last_" + name, "what pads the request's last " + name,
-         [up](const Seen& s) { return std::pair(s.request().keys, up(s, s.request().keys)); }});
-    all.push_back({"what_the_window_hides_of_its_first_" + name,
-                   "what the window hides of the " + name + " it begins in", [size](const Seen& s) {
-                     return std::pair(floor_div(first_seen(s), size(s)) * size(s), first_seen(s));
-                   }});
-  }
-  return all;
-}
-
-void add_hidden(std::vector<Misreading>& all, const Hidden& hidden) {
-  struct Way {
-    const char* id;
-    const char* says;
-    bool zero_k, zero_v;
-  };
-  static const Way ways[] = {{"seen_", " count", false, false},
-                             {"as_zeros_", " count as zeros, K and V", true, true},
-                             {"as_score_0_", " count with score 0", true, false}};
-  for (const Way& way : ways) {
-    Misreading& one = all.emplace_back();
-    one.id = way.id + hidden.id;
-    one.says = hidden.says + way.says;
-    one.keys = [range = hidden.range, &way](const Seen& s, std::vector<ReadKey>& keys) {
-      const auto [begin, end] = range(s);
-      const auto visible = keys;
-      for (std::int64_t p = std::max<std::int64_t>(0, begin); p < end; ++p) {
-        const bool seen = std::any_of(visible.begin(), visible.end(),
-                                      [p](const ReadKey& key) { return key.position == p; });
-        if (!seen) keys.push_back({p, way.zero_k, way.zero_v});
-      }
-    };
-  }
-}
-
 void add_elements(std::vector<Misreading>& all) {
   for (const std::int64_t block : {8, 16, 32, 64, 128}) {
     const std::string n = std::to_string(block);
@@ -247,6 +214,8 @@ void add_elements(std::vector<Misreading>& all) {
 void add_part_misreadings(std::vector<Misreading>& all) {
   std::vector<Part> parts;
   add_whole_parts(parts);
+  add_own_keys(parts);
+  add_split_remainders(parts);
   for (const Tiling& tiling : tilings) {
     for (const std::int64_t tile : {64, 16, 32, 128, 8, 256}) {
       add_tile_parts(parts, "tile_of_" + std::to_string(tile), tiling,
@@ -262,7 +231,6 @@ void add_part_misreadings(std::vector<Misreading>& all) {
     }
   }
   for (const Part& part : parts) add_effects(all, part);
-  for (const Hidden& hidden : hidden_ranges()) add_hidden(all, hidden);
   add_elements(all);
 }
 

@@ -264,6 +264,15 @@ void add_range_misreadings(std::vector<Misreading>& all) {
     add_tiles(all, "tile_of_" + std::to_string(tile), [tile](const Seen&) { return tile; });
   }
   for (const std::int64_t block : {4, 16, 8, 32, 64, 2, 128}) add_blocks(all, block);
+  for (const std::int64_t part : {2, 4, 8}) {
+    const std::string n = std::to_string(part);
+    add(all, "first_1_in_" + n + "_of_the_pages_only",
+        "rows see the first 1 in " + n + " of a request's pages only",
+        [part](const Seen& s, Range& r) {
+          const std::int64_t keys = part * s.view.page;
+          r.end = std::min(r.end, (s.request().keys + keys - 1) / keys * s.view.page);
+        });
+  }
   for (const std::int64_t most : {16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}) {
     const std::string n = std::to_string(most);
     add(all, "newest_" + n + "_keys_only", "rows see their newest " + n + " keys only",

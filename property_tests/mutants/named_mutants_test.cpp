@@ -15,18 +15,26 @@ namespace {
 class NamedMutants : public testing::TestWithParam<const char*> {};
 
 constexpr const char* of_each_part[] = {
+    "faulty-first_row_of_the_request_before.unified@cpu",    // owners
+    "faulty-full_last_page_is_empty.vllm_cpu@cpu",           // parts, where they are full
     "faulty-heads_taken_as_dense.unified@cpu",               // strides
     "faulty-k_head_stride_zero.batch_prefill@cpu",           // heads, of K alone
     "faulty-kv_head_is_the_q_head.legacy_extend@cpu",        // heads
+    "faulty-latent_v_behind_the_rope.mla_decode@cpu",        // exchanges, of elements
+    "faulty-mask_begins_at_the_tile.extend@cpu",             // tree shapes, column begins
     "faulty-mask_bytes_reused.legacy_extend@cpu",            // trees
     "faulty-mask_row_stride_without_new.legacy_extend@cpu",  // trees
     "faulty-new_keys_from_row_zero.extend@cpu",              // rows of new keys
+    "faulty-odd_page_behind_the_even_one.vllm_cpu@cpu",      // exchanges, of columns
     "faulty-page_size_taken_as_16.unified@cpu",              // lists
     "faulty-prefix_tail_dropped.legacy_extend@cpu",          // parts, left out
     "faulty-q_rows_before_heads.unified@cpu",                // rows of q
     "faulty-request_index_dropped.mla_decode@cpu",           // requests
     "faulty-causal_from_the_longest_request.unified@cpu",    // ranges, their ends
     "faulty-tail_places_score_zero.mla_decode@cpu",          // parts, as zeros
+    "faulty-tree_seen_by_depth.extend@cpu",                  // tree shapes
+    "faulty-v_block_of_v_dims.unified@cpu",                  // exchanges, steps of tiles
+    "faulty-v_pairs_swapped.vllm_cpu@cpu",                   // exchanges in tiles
     "faulty-v_page_one_step_late.unified@cpu",               // positions, of V alone
     "faulty-window_of_the_last_row.batch_prefill@cpu",       // ranges, their begins
 };
