@@ -179,6 +179,11 @@ void add_replay(CLI::App& app, Chosen& chosen) {
   command->add_option("paths", options->paths, "Fixtures, or folders of them")->required();
   add_selector(*command, options->plan.backend,
                "Backends instead of the fixture's, by name or prefix");
+  command
+      ->add_option("--plugin", options->plan.plugins,
+                   "A library that fixtures may name as their backend: without this none is loaded")
+      ->type_name("FILE")
+      ->expected(1);
   command->add_option("--rules", options->rules, "Only this mode: enforce, report or off")
       ->check(CLI::IsMember(rules_modes()));
   add_seconds(*command, "--time-limit", options->plan.time_limit, std::chrono::milliseconds(1),

@@ -8,6 +8,7 @@
 #include "contracts/printable.hpp"
 #include "fixtures/fixture.hpp"
 #include "fixtures/fixture_error.hpp"
+#include "property_tests/case_in_file.hpp"
 
 namespace attest {
 namespace {
@@ -73,8 +74,7 @@ FoundFailures read_found(const fs::path& folder, std::span<const Backend* const>
       const Fixture fixture = load_fixture(file);
       const Backend* const backend = backend_of(backends, fixture);
       if (backend == nullptr || !was_saved_in(rules, fixture.name)) continue;
-      Case c = case_of(fixture, fixture.faulty.has_value());
-      c.origin = file.string();
+      Case c = case_in(file, fixture, fixture.faulty.has_value());
       found.all.push_back({file, fixture.name, backend, std::move(c)});
     } catch (const FixtureError& error) {
       // Of the others it is told all the same.

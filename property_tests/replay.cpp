@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "backends/plugin/plugin_host.hpp"
 #include "backends/registry.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/files_below.hpp"
 #include "fixtures/fixture.hpp"
 #include "fixtures/read_file.hpp"
+#include "property_tests/case_in_file.hpp"
 #include "property_tests/generators.hpp"
 #include "property_tests/in_flight.hpp"
 #include "property_tests/save_failure.hpp"
@@ -41,7 +43,8 @@ bool backend_is_the_fault(const Fixture& fixture) {
 
 /// Backends for one side. A named one is kept though it may be unavailable: what is named must run.
 std::vector<const Backend*> backends_for(const Fixture& fixture, bool with_fault,
-                                         const ReplayPlan& plan, Signature signature) {
+                                         const std::filesystem::path& file, const ReplayPlan& plan,
+                                         Signature signature) {
   if (!plan.backend.empty()) return of_signature(backends_to_run(plan.backend), signature);
   if (fixture.backend.empty() || (backend_is_the_fault(fixture) && !with_fault)) {
     return honest_here(signature);
@@ -49,7 +52,25 @@ std::vector<const Backend*> backends_for(const Fixture& fixture, bool with_fault
   try {
     return of_signature(backends_to_run(fixture.backend), signature);
   } catch (const std::invalid_argument& error) {
-    throw FixtureError(fixture.name + ": /backend: " + error.what());
+    throw FixtureError(file.string() + ": /backend: " + error.what());
+  }
+}
+
+/// A library is code, which a file must not bring: the person who replays it names it too.
+/// \throws FixtureError with what to say
+void require_named_plugins(const Fixture& fixture, const std::filesystem::path& file,
+                           const ReplayPlan& plan) {
+  if (!plan.backend.empty()) return;
+  for (const std::string_view part : split_at_commas(fixture.backend)) {
+    if (!names_a_plugin(part)) continue;
+    const bool named = std::ranges::any_of(plan.plugins, [&](const std::string& plugin) {
+      return canonical_plugin(plugin) == canonical_plugin(part);
+    });
+    if (named) continue;
+    throw FixtureError(
+        file.string() + ": /backend: \"" + std::string(part) +
+        "\" is a library, which a fixture alone does not load; if you trust it: " + plan.program +
+        " replay " + shell_word(file.string()) + " --plugin " + shell_word(part));
   }
 }
 
@@ -197,9 +218,8 @@ void judge_on_backends(const Fixture& fixture, const FixtureSide& side,
                        const std::function<void(const CaseResult&)>& each) {
   std::vector<RulesMode> modes = {RulesMode::enforce, RulesMode::report};
   if (plan.rules) modes = {*plan.rules};
-  Case c = case_of(fixture, side.with_fault);
-  c.origin = file.string();
-  const auto backends = backends_for(fixture, side.with_fault, plan, c.signature);
+  const Case c = case_in(file, fixture, side.with_fault);
+  const auto backends = backends_for(fixture, side.with_fault, file, plan, c.signature);
   for (const RulesMode mode : modes) {
     if (backends.empty()) each(without_backend(fixture, c, side, mode, plan));
   }
@@ -251,8 +271,9 @@ std::vector<fs::path> fixture_files(const std::vector<fs::path>& paths, const Un
 void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
                  const std::function<void(const CaseResult&)>& each) {
   const Fixture fixture = load_fixture(file);
+  require_named_plugins(fixture, file, plan);
   // Both sides refuse what cannot be judged before anything runs.
-  for (const FixtureSide& side : sides_of(fixture)) case_of(fixture, side.with_fault);
+  for (const FixtureSide& side : sides_of(fixture)) case_in(file, fixture, side.with_fault);
   std::vector<Fixture> steps = earlier_steps(fixture);
   steps.push_back(fixture);
   for (const Fixture& step : steps) {

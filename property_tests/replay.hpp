@@ -15,8 +15,9 @@ namespace attest {
 
 /// How to replay fixtures.
 struct ReplayPlan {
-  std::string backend;             ///< selector instead of the fixture's; empty = the fixture's
-  std::optional<RulesMode> rules;  ///< only this mode; absent = enforced, then reported
+  std::string backend;               ///< selector instead of the fixture's; empty = the fixture's
+  std::vector<std::string> plugins;  ///< libraries that a fixture may name as its backend
+  std::optional<RulesMode> rules;    ///< only this mode; absent = enforced, then reported
   RunOptions run;
   std::string program = "attest";                ///< of repro lines
   std::chrono::milliseconds time_limit{60'000};  ///< of one launch in a worker
@@ -32,7 +33,8 @@ std::vector<std::filesystem::path> fixture_files(const std::vector<std::filesyst
 /// Judges a fixture from each side (with the fault, without it), on each backend it names or, when
 /// it names none, on every available honest backend of its signature, in each rules mode. Of a
 /// trace of two steps the first is judged as lowered and must pass; the sides are the second's.
-/// Every result says what was expected. \throws FixtureError
+/// Every result says what was expected. A library that the fixture names is loaded only where
+/// plan.plugins has it: files bring no code. \throws FixtureError
 void replay_file(const std::filesystem::path& file, const ReplayPlan& plan,
                  const std::function<void(const CaseResult&)>& each);
 
