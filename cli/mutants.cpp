@@ -3,25 +3,29 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <deque>
+#include <exception>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
 
 #include "backends/registry.hpp"
 #include "cli/commands.hpp"
+#include "cli/field_mutants.hpp"
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "contracts/verdict.hpp"
 #include "fixtures/fixture_error.hpp"
 #include "fixtures/read_file.hpp"
-#include "property_tests/mutant_matrix.hpp"
 #include "property_tests/mutants/campaign.hpp"
 #include "property_tests/mutants/detection.hpp"
 #include "property_tests/report/atomic_file.hpp"
 #include "property_tests/report/build_info.hpp"
 #include "property_tests/report/console.hpp"
 #include "property_tests/report/machine.hpp"
+#include "property_tests/report/record.hpp"
 
 namespace attest {
 namespace {
@@ -34,35 +38,6 @@ struct Options {
   bool handed = false, json = false, verbose = false, list = false;
   CampaignPlan campaign;
 };
-
-/// Ends the trials; not an error.
-struct Stop {};
-
-Ending change_fields(const Options& options) {
-  const Console out = Console::of(STDOUT_FILENO, "standard output");
-  const Console err = Console::of(STDERR_FILENO, "standard error");
-  MutantMatrix matrix;
-  std::int64_t unexplained = 0;
-  try {
-    try_mutants(options.plan, [&](Signature signature, const MutantTrial& trial) {
-      if (interrupted()) throw Stop{};
-      matrix.add(signature, trial);
-      const std::string surprise = unexplained_outcome(signature, trial);
-      if (surprise.empty()) return;
-      ++unexplained;
-      err.print(surprise + "\n");
-    });
-  } catch (const Stop&) {
-    out.print(matrix.text());
-    return {exit_interrupted};
-  }
-  out.print(matrix.text());
-  for (const std::string& rule : matrix.unjustified_rules()) {
-    ++unexplained;
-    err.print(rule + " rejects, and no call that it rejects gives wrong numbers\n");
-  }
-  return {unexplained > 0 ? exit_expectation : 0};
-}
 
 std::vector<std::int64_t> contexts_of(const std::string& text) {
   std::vector<std::int64_t> contexts;
@@ -129,7 +104,6 @@ std::string line_of(const Trial& trial) {
 }
 
 void write_reports(const Options& options, const Detection& run) {
-  if (!options.record.empty()) write_atomically(options.record, detection_json(run));
   if (!options.junit.empty()) write_atomically(options.junit, detection_junit(run));
   if (!options.markdown.empty()) write_atomically(options.markdown, detection_markdown(run));
 }
@@ -151,7 +125,6 @@ Ending say(const Options& options, const Detection& run) {
   const Console err = Console::of(STDERR_FILENO, "standard error");
   write_reports(options, run);
   (options.json ? err : out).print(detection_text(run));
-  if (options.json) out.print(detection_json(run));
   const std::vector<std::string> bad = complaints(run);
   for (const std::string& line : bad) err.print(line + '\n');
   return {bad.empty() ? 0 : exit_expectation};
@@ -163,11 +136,68 @@ Ending from_records(const Options& options) {
   for (const std::string& file : options.from)
     add_recorded(read_file_or_pipe(file, most), file, run);
   if (run.trials.empty()) throw FixtureError("--from: no trial was recorded");
+  if (!options.record.empty()) write_atomically(options.record, detection_json(run));
+  if (options.json) Console::of(STDOUT_FILENO, "standard output").print(detection_json(run));
   return say(options, run);
 }
 
+/// The records that were asked for. Lines are written as trials end: a run that is killed leaves
+/// those it has.
+class Records {
+ public:
+  explicit Records(const Options& options) {
+    if (options.json) files_.emplace_back("-");
+    if (!options.record.empty()) files_.emplace_back(options.record);
+  }
+  void line(const std::string& json) {
+    for (RecordFile& file : files_) file.line(json);
+  }
+
+ private:
+  std::deque<RecordFile> files_;
+};
+
+Ending try_all(const Options& options, const Chosen& chosen) {
+  const CampaignPlan& plan = options.campaign;
+  const Console err = Console::of(STDERR_FILENO, "standard error");
+  Detection run = header_of(chosen);
+  run.missing = static_cast<std::int64_t>(trial_count(plan));
+  Records records(options);
+  records.line(header_line(run));
+  std::exception_ptr broken;
+  try {
+    run_campaign(plan, [&](const Trial& trial) {
+      run.trials.push_back(trial);
+      --run.missing;
+      records.line(trial_line(trial));
+      if (options.verbose) err.print(line_of(trial));
+    });
+  } catch (...) {
+    // A full disk: what was tried is told first.
+    broken = std::current_exception();
+  }
+  if (!broken) records.line(summary_line(run.missing > 0));
+  const Ending ending = say(options, run);
+  if (broken) std::rethrow_exception(broken);
+  if (run.missing == 0) return ending;
+  // What was tried is told; that the rest was not is no complaint about it.
+  err.print("attest: interrupted after " + std::to_string(run.trials.size()) + " of " +
+            std::to_string(trial_count(plan)) + " trials\n");
+  return {exit_interrupted};
+}
+
+void refuse_shared_files(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> named;
+  for (const std::string& file : options.from) named.emplace_back("--from", file);
+  named.insert(
+      named.end(),
+      {{"--record", options.record}, {"--junit", options.junit}, {"--markdown", options.markdown}});
+  refuse_one_file_twice(named);
+}
+
 Ending mutate(Options options, const Chosen& chosen) {
-  if (options.kind == "metadata") return change_fields(options);
+  refuse_shared_files(options);
+  if (options.kind == "metadata") return change_fields(options.plan);
   if (!options.from.empty()) return from_records(options);
   CampaignPlan& plan = options.campaign;
   plan.mutants =
@@ -176,17 +206,7 @@ Ending mutate(Options options, const Chosen& chosen) {
   plan.contexts = contexts_of(options.contexts);
   plan.policies = policies_of(options.policies);
   plan.trial.stop = &interrupted();
-  const Console err = Console::of(STDERR_FILENO, "standard error");
-  Detection run = header_of(chosen);
-  run.trials = run_campaign(plan, [&](const Trial& trial) {
-    if (options.verbose) err.print(line_of(trial));
-  });
-  if (!interrupted()) return say(options, run);
-  // What was tried is told; that the rest was not is no complaint about it.
-  err.print("attest: interrupted after " + std::to_string(run.trials.size()) + " of " +
-            std::to_string(trial_count(plan)) + " trials\n");
-  say(options, run);
-  return {exit_interrupted};
+  return try_all(options, chosen);
 }
 
 void add_reports(CLI::App& command, Options& options) {
@@ -215,6 +235,10 @@ void refuse_unread_flags(const CLI::App& command, const Options& options) {
         "is not of --class metadata, which changes one field of a call at a time");
   }
   if (command.count("--calls") > 0) throw CLI::ValidationError("--calls", "is of --class metadata");
+  if (options.list) {
+    return refuse_all_but(command, {"--list", "--class", "--mutant", "--public", "--later"},
+                          "is of a run; --list runs nothing");
+  }
   if (options.from.empty()) return;
   refuse_all_but(command, {"--from", "--json", "--record", "--junit", "--markdown"},
                  "is of a run; --from reports what runs have recorded");
@@ -252,11 +276,10 @@ void add_mutants(CLI::App& app, Chosen& chosen) {
             "Trials to make the killing case smaller; 0: none");
   command->add_flag("--diagnose", trial.diagnose, "Look for the known mistake behind each kill");
   add_whole(*command, "--jobs", options->campaign.jobs, {0, 1024}, "Trials at a time; 0: per core");
-  command->add_option("--calls", options->plan.calls, "Of --class metadata: changed calls")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--seed", options->plan.seed, "Of the generated cases")
-      ->capture_default_str();
+  add_whole(*command, "--calls", options->plan.calls, {1, most_cases},
+            "Of --class metadata: changed calls");
+  add_whole(*command, "--seed", options->plan.seed, {0, std::numeric_limits<std::uint64_t>::max()},
+            "Of the generated cases");
   add_reports(*command, *options);
   command->callback([command, options, &chosen] {
     refuse_unread_flags(*command, *options);

@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "cli/test_support.hpp"
 
@@ -42,6 +46,9 @@ TEST_F(Mutants, FlagsThatWouldBePassedOverAreAUsageError) {
                                              {"--calls", "10", "--class", "numeric"},
                                              {"--calls", "10"},
                                              {"--later", "--from", record},
+                                             {"--record", record, "--list"},
+                                             {"--json", "--list"},
+                                             {"--seed", "3", "--list"},
                                              {"--context", "512", "--from", record}}) {
     std::vector<std::string> arguments = {"mutants"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
@@ -80,12 +87,16 @@ TEST_F(Mutants, AreRecordedAndReportedAgain) {
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));
   EXPECT_EQ(Json::parse(line)["kind"], "header");
+  const int planned = Json::parse(line)["planned"];
   int trials = 0;
   while (std::getline(lines, line)) {
+    if (Json::parse(line)["kind"] == "summary") break;
     ++trials;
     EXPECT_EQ(Json::parse(line)["outcome"], "killed") << line;
   }
   EXPECT_GT(trials, 5);
+  EXPECT_EQ(trials, planned);
+  EXPECT_EQ(line, R"({"interrupted":false,"kind":"summary"})");
   EXPECT_TRUE(has(text_of(junit), "name=\"mutants.attest.512\""));
 
   const std::string page = (folder / "page.md").string();
@@ -94,6 +105,65 @@ TEST_F(Mutants, AreRecordedAndReportedAgain) {
   EXPECT_TRUE(has(text_of(page), "# Detection power"));
   EXPECT_EQ(attest_cli({"mutants", "--from", save("empty.jsonl", "")}).code, 65);
   EXPECT_EQ(attest_cli({"mutants", "--from", save("bad.jsonl", "{")}).code, 65);
+}
+
+/// A record of a part of what was planned is no pass, whatever ended the run.
+TEST_F(Mutants, ThatWereNotAllTriedAreNoPass) {
+  for (const int signal : {SIGINT, SIGKILL}) {
+    const std::string record = (folder / "cut.jsonl").string();
+    Subprocess run(
+        {ATTEST_BINARY, "mutants", "--class", "numeric", "--jobs", "1", "--record", record});
+    ASSERT_TRUE(wait_for_lines(record, 3)) << "nothing is written while mutants are tried";
+    run.send(signal);
+    const Finished ended = run.finish();
+    EXPECT_EQ(ended.code, signal == SIGINT ? 130 : 128 + SIGKILL) << ended.err;
+    if (signal == SIGINT) {
+      EXPECT_TRUE(has(ended.out, "\ncut short: ")) << ended.out;
+      EXPECT_TRUE(has(ended.err, "attest: interrupted after ")) << ended.err;
+    }
+    const std::string junit = record + ".xml", page = record + ".md", copy = record + ".copy";
+    const Finished again = attest_cli(
+        {"mutants", "--from", record, "--junit", junit, "--markdown", page, "--record", copy});
+    EXPECT_EQ(again.code, 7) << again.out << again.err;
+    EXPECT_TRUE(has(again.out, "\ncut short: ")) << again.out;
+    const std::string why = signal == SIGINT ? "interrupted" : "killed, or has not ended";
+    EXPECT_TRUE(has(again.err, " trials: the run was " + why)) << again.err;
+    EXPECT_TRUE(has(again.err, record + ": ")) << again.err;
+    EXPECT_TRUE(has(text_of(junit), "<error message=\"cut short: ")) << text_of(junit);
+    EXPECT_TRUE(has(text_of(page), "**Cut short: "));
+    EXPECT_EQ(attest_cli({"mutants", "--from", copy}).code, 7) << "the copy reads as whole";
+  }
+}
+
+TEST_F(Mutants, OfOneFieldSayThatTheyWereInterrupted) {
+  Subprocess run({ATTEST_BINARY, "mutants", "--class", "metadata", "--calls", "1000000000"});
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  run.send(SIGINT);
+  const Finished ended = run.finish();
+  EXPECT_EQ(ended.code, 130) << ended.err;
+  EXPECT_TRUE(has(ended.err, "attest: interrupted after ")) << ended.err;
+  EXPECT_TRUE(has(ended.err, " of 1000000000 changed calls")) << ended.err;
+}
+
+TEST_F(Mutants, AreWrittenIntoNoFileThatIsReadOrWrittenToo) {
+  const std::string text = "{}";
+  const std::string record = save("run.jsonl", text);
+  const std::string out = (folder / "out").string();
+  for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
+           {"--from", record, "--record", record},
+           {"--from", record, "--junit", record},
+           {"--from", record, "--markdown", record},
+           {"--from", record, "--from", record},
+           {"--mutant", "rule:", "--record", out, "--junit", out},
+           {"--mutant", "rule:", "--junit", out, "--markdown", out}}) {
+    std::vector<std::string> arguments = {"mutants"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Finished run = attest_cli(arguments);
+    EXPECT_EQ(run.code, 64) << flags[2] << run.out;
+    EXPECT_TRUE(has(run.err, " are both ")) << run.err;
+    EXPECT_EQ(text_of(record), text);
+    EXPECT_FALSE(std::filesystem::exists(out));
+  }
 }
 
 TEST_F(Mutants, WrittenLaterAreChosenByTheirBatch) {

@@ -32,6 +32,14 @@ int weight(Outcome outcome) {
   }
 }
 
+/// Nothing where all that was planned is there.
+std::string missing_text(const Detection& run) {
+  if (run.missing == 0) return "";
+  const auto there = static_cast<std::int64_t>(run.trials.size());
+  return "cut short: " + std::to_string(there) + " of " + std::to_string(there + run.missing) +
+         " planned trials; of the others nothing is known\n";
+}
+
 }  // namespace
 
 void Score::add(const Trial& trial) {
@@ -56,7 +64,7 @@ void Score::add(const Trial& trial) {
 }
 
 std::vector<std::string> complaints(const Detection& run) {
-  std::vector<std::string> list;
+  std::vector<std::string> list = run.cut_short;
   for (const Trial& trial : run.trials) {
     if (trial.policy != "attest") continue;
     const std::string where = trial.mutant + " at " + std::to_string(trial.keys) + " keys";
@@ -136,7 +144,7 @@ std::string detection_text(const Detection& run) {
   if (text.find("\n  later ") != std::string::npos) {
     text += "(later: written after the oracles were fixed, in one batch or two; before: before)\n";
   }
-  return text + explained_text(run);
+  return text + explained_text(run) + missing_text(run);
 }
 
 std::string detection_junit(const Detection& run) {
@@ -166,6 +174,12 @@ std::string detection_junit(const Detection& run) {
     xml += "  <testsuite name=\"" + xml_escaped(suite) + "\" tests=\"" +
            std::to_string(trials.size()) + "\" failures=\"" + std::to_string(failures) +
            "\" skipped=\"" + std::to_string(skipped) + "\">\n" + cases + "  </testsuite>\n";
+  }
+  if (run.missing > 0) {
+    xml +=
+        "  <testsuite name=\"mutants\" tests=\"1\" errors=\"1\">\n    <testcase "
+        "classname=\"mutants\" name=\"every planned trial\"><error message=\"" +
+        xml_escaped(missing_text(run)) + "\"/></testcase>\n  </testsuite>\n";
   }
   return xml + "</testsuites>\n";
 }

@@ -15,6 +15,9 @@ struct Detection {
   std::string revision, compiler, cpu;
   std::int64_t cores = 0;
   std::vector<Trial> trials;
+  /// Trials that the commands plan and that are not among these: a run was cut short.
+  std::int64_t missing = 0;
+  std::vector<std::string> cut_short;  ///< a sentence for each recorded run that was
 };
 
 /// Trials counted by what became of them.
@@ -27,7 +30,8 @@ struct Score {
   std::int64_t trials() const { return counted() + equivalent + elsewhere + not_run; }
 };
 
-/// Equivalent mutants that were caught, survivors, false failures: one line each; empty = none.
+/// Records cut short, equivalent mutants that were caught, survivors, false failures: one line
+/// each; empty = none.
 std::vector<std::string> complaints(const Detection& run);
 
 /// What became of a public bug in one context: its stand-ins' trials taken together.
@@ -49,10 +53,15 @@ std::string policy_table(const Detection& run);
 /// A testsuite for each context and policy.
 std::string detection_junit(const Detection& run);
 
-/// One JSON object a line: a header, then the trials.
+/// Lines of a record, a JSON object each: the header, with how many trials are planned; a trial;
+/// the last, which a run that was killed does not reach.
+std::string header_line(const Detection& run);
+std::string trial_line(const Trial& trial);
+std::string summary_line(bool interrupted);
+/// All lines of a record.
 std::string detection_json(const Detection& run);
-/// Reads what detection_json wrote and adds it to `run`. \throws FixtureError naming
-/// `file` and the line.
+/// Reads records, one after the other, and adds them to `run`. Those of older versions do not say
+/// what was planned and count as whole. \throws FixtureError naming `file` and the line.
 void add_recorded(std::string_view text, std::string_view file, Detection& run);
 
 }  // namespace attest

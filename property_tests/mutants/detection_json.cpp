@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "contracts/printable.hpp"
 #include "fixtures/json_reader.hpp"
 #include "property_tests/mutants/detection.hpp"
 #include "property_tests/mutants/explained.hpp"
@@ -109,48 +110,96 @@ Trial trial_from(JsonObjectReader& object) {
   return t;
 }
 
-void add_header(JsonObjectReader& object, Detection& run) {
-  const JsonReader schema = object.required("schema");
-  if (schema.integer() != 1) schema.fail("this program reads schema 1");
-  for (std::string& command : texts(object.required("commands"))) {
-    run.commands.push_back(std::move(command));
-  }
-  run.revision = object.required("revision").text();
-  run.compiler = object.required("compiler").text();
-  run.cpu = object.required("cpu").text();
-  run.cores = object.required("cores").integer(0, most_counted);
-  object.finish();
-}
+/// Reads records line by line.
+class RecordReader {
+ public:
+  RecordReader(std::string_view file, Detection& run) : file_(file), run_(run) {}
 
-/// \throws FixtureError naming `place`, the JSON pointer and the value
-void add_line(std::string_view line, std::string_view place, Detection& run) {
-  const JsonValue value = parse_json(line, place);
-  JsonObjectReader object(JsonReader(value, place));
-  const JsonReader kind = object.required("kind");
-  if (kind.text() == "mutant") {
-    run.trials.push_back(trial_from(object));
-  } else if (kind.text() == "header") {
-    add_header(object, run);
-  } else {
-    kind.fail(quote(kind.text()) + ", expected one of header, mutant");
+  /// \throws FixtureError naming `place`, the JSON pointer and the value
+  void add(std::string_view line, std::string_view place) {
+    const JsonValue value = parse_json(line, place);
+    JsonObjectReader object(JsonReader(value, place));
+    const JsonReader kind = object.required("kind");
+    if (kind.text() == "mutant") {
+      run_.trials.push_back(trial_from(object));
+      ++trials_;
+    } else if (kind.text() == "header") {
+      end();
+      add_header(object);
+    } else if (kind.text() == "summary") {
+      interrupted_ = object.required("interrupted").boolean();
+      object.finish();
+    } else {
+      kind.fail(quote(kind.text()) + ", expected one of header, mutant, summary");
+    }
   }
+
+  /// Of one record: what is missing, and why.
+  void end() {
+    if (planned_ > trials_) {
+      const std::string there = std::to_string(trials_) + " of " + std::to_string(planned_);
+      run_.missing += planned_ - trials_;
+      run_.cut_short.push_back(printable(file_) + ": " + there + " trials: the run was " +
+                               (interrupted_ ? "interrupted" : "killed, or has not ended"));
+    }
+    planned_ = trials_ = 0;
+    interrupted_ = false;
+  }
+
+ private:
+  void add_header(JsonObjectReader& object) {
+    const JsonReader schema = object.required("schema");
+    if (schema.integer() != 1) schema.fail("this program reads schema 1");
+    for (std::string& command : texts(object.required("commands"))) {
+      run_.commands.push_back(std::move(command));
+    }
+    run_.revision = object.required("revision").text();
+    run_.compiler = object.required("compiler").text();
+    run_.cpu = object.required("cpu").text();
+    run_.cores = object.required("cores").integer(0, most_counted);
+    if (const auto planned = object.optional("planned")) {
+      planned_ = planned->integer(0, most_counted);
+    }
+    object.finish();
+  }
+
+  std::string_view file_;
+  Detection& run_;
+  std::int64_t planned_ = 0, trials_ = 0;  ///< of the record that is being read
+  bool interrupted_ = false;
+};
+
+std::string in_one_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
 
+std::string header_line(const Detection& run) {
+  return in_one_line({{"kind", "header"},
+                      {"schema", 1},
+                      {"commands", run.commands},
+                      {"revision", run.revision},
+                      {"compiler", run.compiler},
+                      {"cpu", run.cpu},
+                      {"cores", run.cores},
+                      {"planned", static_cast<std::int64_t>(run.trials.size()) + run.missing}});
+}
+
+std::string trial_line(const Trial& trial) { return in_one_line(json_of(trial)); }
+
+std::string summary_line(bool interrupted) {
+  return in_one_line({{"kind", "summary"}, {"interrupted", interrupted}});
+}
+
 std::string detection_json(const Detection& run) {
-  const Json header = {{"kind", "header"},         {"schema", 1},
-                       {"commands", run.commands}, {"revision", run.revision},
-                       {"compiler", run.compiler}, {"cpu", run.cpu},
-                       {"cores", run.cores}};
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
-  for (const Trial& trial : run.trials) {
-    text += json_of(trial).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
-  }
-  return text;
+  std::string text = header_line(run) + '\n';
+  for (const Trial& trial : run.trials) text += trial_line(trial) + '\n';
+  return text + summary_line(run.missing > 0) + '\n';
 }
 
 void add_recorded(std::string_view text, std::string_view file, Detection& run) {
+  RecordReader reader(file, run);
   int number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -158,8 +207,9 @@ void add_recorded(std::string_view text, std::string_view file, Detection& run) 
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.empty()) continue;
-    add_line(line, std::string(file) + ", line " + std::to_string(number), run);
+    reader.add(line, std::string(file) + ", line " + std::to_string(number));
   }
+  reader.end();
 }
 
 }  // namespace attest

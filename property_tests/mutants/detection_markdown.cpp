@@ -51,6 +51,10 @@ std::string head(const Detection& run) {
       "GPU. "
       "The commands:\n\n";
   for (const std::string& command : run.commands) text += "    " + without_files(command) + '\n';
+  if (run.missing > 0) {
+    text +=
+        "\n**Cut short: " + std::to_string(run.missing) + " of the planned trials are missing.**\n";
+  }
   return text +
          "\nA *mutant* is a kernel, a call, a step or a launcher with one deliberate mistake "
          "(`property_tests/mutants/`). It is *killed* when an oracle, a\nrule or a relation says "

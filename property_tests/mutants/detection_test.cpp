@@ -8,6 +8,7 @@
 namespace attest {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -57,13 +58,39 @@ TEST(Detection, ReadsBackWhatItRecorded) {
   EXPECT_THAT(read.trials[0].oracles, ElementsAre("hard", "z"));
 }
 
+TEST(Detection, SaysWhichRecordsWereCutShort) {
+  Detection run = sample();
+  run.missing = 4;
+  Detection read;
+  add_recorded(detection_json(run), "cut", read);
+  add_recorded(detection_json(sample()), "whole", read);
+  EXPECT_EQ(read.missing, 4);
+  EXPECT_THAT(read.cut_short, ElementsAre("cut: 3 of 7 trials: the run was interrupted"));
+  EXPECT_THAT(complaints(read), Contains(read.cut_short[0]));
+  EXPECT_THAT(detection_text(read), HasSubstr("cut short: 6 of 10 planned trials"));
+  // A killed run has no last line, and several records may stand in one file.
+  const std::string killed = header_line(run) + "\n" + trial_line(run.trials[0]) + "\n";
+  Detection both;
+  add_recorded(killed + killed, "two", both);
+  EXPECT_EQ(both.missing, 12);
+  EXPECT_EQ(both.cut_short.size(), 2U);
+  EXPECT_THAT(both.cut_short[0], HasSubstr("1 of 7 trials: the run was killed"));
+  // Older versions wrote all at the end, and did not say what was planned.
+  Detection old;
+  add_recorded(
+      R"({"kind":"header","schema":1,"commands":[],"revision":"","compiler":"","cpu":"","cores":1})",
+      "old", old);
+  EXPECT_EQ(old.missing, 0);
+}
+
 TEST(Detection, NamesTheLineThatDoesNotRead) {
   Detection read;
   try {
     add_recorded(detection_json(sample()) + "{\"kind\": \"mutant\"}\n", "run.jsonl", read);
     FAIL();
   } catch (const FixtureError& error) {
-    EXPECT_STREQ(error.what(), "run.jsonl, line 5: /: the key \"mutant\" is missing");
+    EXPECT_STREQ(error.what(),
+                 "run.jsonl, line 6: /: the key \"mutant\" is missing; there are \"kind\"");
   }
   // Other JSON, and wrong values: the place and the value, no word of a library.
   for (const auto& [line, what] :
