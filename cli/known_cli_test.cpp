@@ -49,7 +49,11 @@ TEST_F(KnownCli, AFoundFailureKeepsToTheBudget) {
   auto within = flags("3600");
   within.insert(within.end(), {"--budget", "0.3", "--json"});
   const Finished run = attest_cli(within);
-  EXPECT_TRUE(has(run.err, "faulty-hang.unified@cpu: out of time after 0 of 2 cases")) << run.err;
+  EXPECT_EQ(run.code, 3) << "no verdict is neither a pass nor a mistake in the flags";
+  EXPECT_TRUE(has(run.err,
+                  "faulty-hang.unified@cpu: out of time after 0 of 2 cases: none ended within its "
+                  "part of --budget; what earlier runs saved comes first (--found skip: not)"))
+      << run.err;
   EXPECT_TRUE(has(run.out, "{\"kind\":\"summary\"")) << run.out;
 }
 

@@ -248,7 +248,11 @@ std::string BackendRun::why_not_all() const {
   if (begin_ == Clock::time_point{}) return "not run: the run ended before its turn";
   if (error_) return "ended by an error" + done;
   if (interrupted()) return "interrupted" + done;
-  if (out_of_time_) return "out of time" + done;
+  if (out_of_time_ && tally_.cases() > 0) return "out of time" + done;
+  if (out_of_time_) {
+    return "out of time" + done + ": none ended within its part of --budget" +
+           (found_.empty() ? "" : "; what earlier runs saved comes first (--found skip: not)");
+  }
   return "stopped at " + counted(tally_.failed(), "failure") + done;
 }
 
@@ -260,6 +264,10 @@ BackendTally BackendRun::close() {
   }
   const bool all = tally_.cases() + tally_.found_silent >= tally_.planned;
   if (tally_.note.empty() && !all) tally_.note = why_not_all();
+  // It was to run, and nothing is known of it: neither a pass nor a mistake in the flags.
+  if (out_of_time_ && tally_.cases() == 0) {
+    tally_.judges_nothing(Verdict::unsupported, tally_.note);
+  }
   return tally_;
 }
 
