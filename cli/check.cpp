@@ -42,7 +42,7 @@ std::optional<std::filesystem::file_time_type> since_of(const Options& options) 
 
 /// What became of the reading.
 struct Reading {
-  std::int64_t calls = 0, unread = 0;
+  std::int64_t calls = 0, unread = 0, left_out = 0;
   bool stopped = false;
   std::exception_ptr broken;  ///< the machine's error that ended it
 
@@ -65,7 +65,7 @@ Reading read_source(
     if (interrupted()) throw Stop{};
   };
   try {
-    read_calls(
+    reading.left_out = read_calls(
         options.source,
         [&](const CapturedCall& call) {
           each(call);
@@ -103,9 +103,18 @@ std::string more_than(const Options& options, std::int64_t blocks) {
   return "... and " + std::to_string(blocks - options.limit) + " more (--limit 0 shows all)\n";
 }
 
-std::string reading_text(const Reading& reading) {
-  std::string text;
+/// What --since passed over, and where that is why nothing was judged.
+std::string left_out_text(const Options& options, const Reading& reading) {
+  if (reading.left_out == 0) return "";
+  const std::string text = counted(reading.left_out, "file") +
+                           " left out, last written more than " + options.since + " ago (--since)";
+  return text + (reading.calls > 0 ? ".\n" : ": nothing was left to judge.\n");
+}
+
+std::string reading_text(const Options& options, const Reading& reading) {
+  std::string text = left_out_text(options, reading);
   if (reading.unread > 0) text += counted(reading.unread, "place") + " could not be read.\n";
+  if (reading.stopped) return text + "Ended early: interrupted.\n";
   return reading.early() ? text + "Ended early.\n" : text;
 }
 
@@ -127,7 +136,7 @@ Ending compare_source(const Options& options) {
     if (text.empty() || (options.limit > 0 && blocks++ >= options.limit)) return;
     out.print(text);
   });
-  out.print(more_than(options, blocks) + "\n" + summary.text() + reading_text(reading));
+  out.print(more_than(options, blocks) + "\n" + summary.text() + reading_text(options, reading));
   return ended(reading, summary.exit_code());
 }
 
@@ -136,9 +145,10 @@ Ending check_layers(const Options& options) {
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   CallsByLayer calls;
   Reading reading = read_source(options, [&](const CapturedCall& call) { calls.add(call); });
-  const CheckedLayers layers = calls.check(&interrupted());
+  CheckedLayers layers = calls.check(&interrupted());
   reading.stopped = interrupted();
-  out.print(steps_text(layers, options.limit) + reading_text(reading));
+  layers.early |= reading.early();
+  out.print(steps_text(layers, options.limit) + reading_text(options, reading));
   return ended(reading, steps_exit_code(layers.steps));
 }
 
@@ -171,11 +181,13 @@ class CheckReport {
 
   Ending end(const Reading& reading) {
     summary_.early = reading.early();
+    summary_.left_out = reading.left_out;
     int code = reading.code(check_exit_code(summary_, options_.labels));
     // Nothing new is no mistake of whoever asks every hour.
     if (code == exit_usage && !options_.since.empty()) code = exit_code(Verdict::unsupported);
     if (!options_.json) {
       print_sums();
+      out_.print(left_out_text(options_, reading));
     } else if (!reading.broken) {
       out_.print(check_summary_json(summary_, code) + "\n");
     }

@@ -102,6 +102,7 @@ TEST_F(CheckCli, EndsAtCtrlCWithWhatItHasRead) {
     run.send(SIGINT);
     EXPECT_EQ(run.finish().code, 130) << way;
     EXPECT_TRUE(has(text_of(out), "nded early")) << way << text_of(out);
+    EXPECT_FALSE(has(text_of(out), "no layer has two calls")) << "nobody knows";
     fs::remove(pipe);
     fs::remove(err);
   }

@@ -51,6 +51,23 @@ TEST_F(InputCli, HostileFixtureExitsSixtyFive) {
   EXPECT_EQ(attest_cli({"replay", "/nonexistent.json"}).code, 65);
 }
 
+/// The file, not only its stem: a folder may have many of that name.
+TEST_F(InputCli, WrongNamesInAFixtureAreToldWithItsFile) {
+  Json json = Json::parse(text_of(corpus / "accept" / "unified.decode.json"));
+  json["fault"] = "no_such_fault";
+  json["expect"] = {{"faulty", {{"enforced", "rejected"}}}};
+  const std::string fault = save("fault.json", json.dump());
+  EXPECT_TRUE(has(attest_cli({"replay", fault}).err,
+                  "attest: " + fault + ": /fault: \"no_such_fault\" is not a fault of a call"));
+  json.erase("fault");
+  json["backend"] = "scaler.unified";
+  const std::string backend = save("backend.json", json.dump());
+  const Finished replay = attest_cli({"replay", backend});
+  EXPECT_EQ(replay.code, 65);
+  EXPECT_TRUE(has(replay.err, "attest: " + backend + ": /backend: no backend is named \"scaler"))
+      << replay.err;
+}
+
 TEST_F(InputCli, StepFaultOfAFixtureOfOneStepExitsSixtyFive) {
   Json json = Json::parse(text_of(corpus / "accept" / "unified.decode.json"));
   json["fault"] = "lengths_of_the_captured_step";
@@ -174,6 +191,16 @@ TEST_F(InputCli, CheckLeavesOutFilesOlderThanAsked) {
   const Finished none = attest_cli({"check", folder, "--since", "2h"});
   EXPECT_EQ(none.code, 3) << none.out << none.err;
   EXPECT_TRUE(has(none.out, "0 calls: ")) << none.out;
+  const std::string why =
+      "1 file left out, last written more than 2h ago (--since): nothing was left to judge.\n";
+  EXPECT_TRUE(has(none.out, why)) << none.out;
+  for (const char* const way : {"--steps", "--against-spec"}) {
+    EXPECT_TRUE(has(attest_cli({"check", folder, "--since", "2h", way}).out, why)) << way;
+  }
+  const Finished json = attest_cli({"check", folder, "--since", "2h", "--json"});
+  EXPECT_EQ(Json::parse(json.out)["files_left_out"], 1);
+  save("new.jsonl", line);
+  EXPECT_TRUE(has(attest_cli({"check", folder, "--since", "2h"}).out, "1 file left out, ")) << why;
   EXPECT_EQ(attest_cli({"check", folder, "--since", "yesterday"}).code, 64);
 }
 

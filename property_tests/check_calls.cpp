@@ -65,14 +65,15 @@ CheckedCall check_call(const CapturedCall& captured) {
   return checked;
 }
 
-void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each,
-                std::optional<std::filesystem::file_time_type> since, const UnreadSink& unread,
-                const BetweenLines& between) {
-  if (source == "-") {
-    read_captured(std::cin, "standard input", each, unread, between);
-  } else {
-    read_captured(std::filesystem::path(source), each, since, unread, between);
+std::int64_t read_calls(const std::string& source,
+                        const std::function<void(const CapturedCall&)>& each,
+                        std::optional<std::filesystem::file_time_type> since,
+                        const UnreadSink& unread, const BetweenLines& between) {
+  if (source != "-") {
+    return read_captured(std::filesystem::path(source), each, since, unread, between);
   }
+  read_captured(std::cin, "standard input", each, unread, between);
+  return 0;
 }
 
 std::optional<std::chrono::seconds> age_from_text(std::string_view text) {

@@ -46,11 +46,12 @@ struct CheckedCall {
 CheckedCall check_call(const CapturedCall& captured);
 
 /// Reads "-" (standard input), a file or a directory; of that, with `since`, the files written
-/// then or later. What cannot be read goes to `unread`. \throws ResourceError, and what `between`
-/// throws
-void read_calls(const std::string& source, const std::function<void(const CapturedCall&)>& each,
-                std::optional<std::filesystem::file_time_type> since, const UnreadSink& unread,
-                const BetweenLines& between = {});
+/// then or later. What cannot be read goes to `unread`. \returns how many files `since` left out
+/// \throws ResourceError, and what `between` throws
+std::int64_t read_calls(const std::string& source,
+                        const std::function<void(const CapturedCall&)>& each,
+                        std::optional<std::filesystem::file_time_type> since,
+                        const UnreadSink& unread, const BetweenLines& between = {});
 
 /// "90s", "30m", "2h", "7d"; nothing where the text is none of these.
 std::optional<std::chrono::seconds> age_from_text(std::string_view text);
@@ -83,6 +84,7 @@ struct CheckSummary {
   std::vector<CheckedCall> differing;
   std::vector<CheckedCall> doubtful;  ///< labelled only "unsure" or "perf"
   std::int64_t unread = 0;            ///< lines and files that are no calls
+  std::int64_t left_out = 0;          ///< files that were written before --since
   bool early = false;                 ///< something ended the reading before its end
 
   void add(const CheckedCall& call);

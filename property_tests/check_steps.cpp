@@ -82,13 +82,14 @@ CheckedLayers CallsByLayer::check(const std::atomic<bool>* stop) const {
     if (group.empty()) order.push_back(kept.layer);
     group.push_back({kept.name, kept.call, kept.problem});
   }
-  CheckedLayers layers{.steps = {}, .alone = 0, .left_out = left_out_};
+  CheckedLayers layers{.steps = {}, .left_out = left_out_};
   for (const std::string& layer : order) {
     const std::vector<SiteCall>& group = groups[layer];
     layers.alone += group.size() == 1 ? 1 : 0;
     if (group.size() < 2 || (stop != nullptr && *stop)) continue;
     layers.steps.push_back(checked(layer, LayerCalls(group, stop)));
   }
+  layers.early = stop != nullptr && *stop;
   return layers;
 }
 
@@ -111,7 +112,10 @@ std::string steps_text(const CheckedLayers& layers, std::int64_t limit) {
   }
   text += "\n" + counted(static_cast<std::int64_t>(layers.steps.size()), "layer") + " of " +
           counted(calls, "call") + ": ";
-  text += layers.steps.empty() ? "nothing was compared, for no layer has two calls; "
+  const char* const why_nothing = layers.early
+                                      ? "nothing was compared before the end; "
+                                      : "nothing was compared, for no layer has two calls; ";
+  text += layers.steps.empty() ? why_nothing
                                : std::to_string(disagreeing) + " disagree with themselves; ";
   if (without_capture > 0) text += counted(without_capture, "replay") + " without a capture; ";
   if (layers.alone > 0) {

@@ -27,6 +27,7 @@ struct CheckedLayers {
   std::vector<CheckedStep> steps;
   std::int64_t alone = 0;     ///< calls that are the only one of their layer
   std::int64_t left_out = 0;  ///< calls that were not read, or have no truth
+  bool early = false;         ///< something ended it before every layer was compared
 };
 
 /// Holds captured calls and groups them: those of one framework version whose truth describes one

@@ -270,6 +270,7 @@ std::string check_summary_json(const CheckSummary& summary, int exit_code) {
                {"not_recorded", total.not_recorded},
                {"unsupported", total.unsupported},
                {"unread", summary.unread},
+               {"files_left_out", summary.left_out},
                {"labels_differing", summary.differing.size()},
                {"wrong_by_rule", summary.wrong_by_rule},
                {"found_by_rule", summary.found_by_rule},
@@ -278,9 +279,8 @@ std::string check_summary_json(const CheckSummary& summary, int exit_code) {
                {"offsets", Json::object()},
                {"kernels", Json::object()}};
   for (const auto& [rule, severities] : summary.severities_by_rule) {
-    for (const Severity severity : severities) {
+    for (const Severity severity : severities)
       json["severities_by_rule"][rule].push_back(name(severity));
-    }
   }
   for (const auto& [operand, reach] : summary.reach) {
     json["offsets"][operand] = {{"first_byte", reach.lowest.first_byte()},
