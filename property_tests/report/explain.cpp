@@ -234,4 +234,16 @@ std::string unknown_subject(std::string_view id) {
               : near);
 }
 
+std::string unknown_fault(std::string_view id) {
+  std::vector<std::string> faults;
+  for (const MetadataFault& fault : all_metadata_faults()) faults.emplace_back(fault.id);
+  const std::vector<KnownName> others = names_called(id);
+  std::string what;
+  if (find_rule(id) != nullptr) what = ", which is a rule";
+  if (!others.empty()) what = ", which is another name: " + std::string(others.front().kind);
+  const std::string near = did_you_mean(id, faults);
+  return "no fault of a call is named '" + std::string(id) + "'" + what +
+         (near.empty() ? "; attest explain faults lists them" : near);
+}
+
 }  // namespace attest

@@ -30,5 +30,7 @@ std::string faults_json();
 
 /// "no rule, fault or other name 'seqused'; did you mean ...?"
 std::string unknown_subject(std::string_view id);
+/// "no fault of a call is named 'stale'; did you mean ...?", also where the name is another thing's
+std::string unknown_fault(std::string_view id);
 
 }  // namespace attest

@@ -52,6 +52,17 @@ TEST(Explain, HasNoAnswerForAnUnknownWord) {
       << unknown_subject("fautls");
 }
 
+TEST(Explain, SuggestsNothingThatIsNoFaultOfACall) {
+  const std::string rule(all_rules().front().id);
+  EXPECT_EQ(unknown_fault(rule).find("no fault of a call is named '" + rule + "', which is a rule"),
+            0U);
+  EXPECT_EQ(unknown_fault(rule).find("did you mean " + rule), std::string::npos);
+  EXPECT_NE(unknown_fault("seqused_k_short_by_on").find("did you mean seqused_k_short_by_one"),
+            std::string::npos)
+      << unknown_fault("seqused_k_short_by_on");
+  EXPECT_NE(unknown_fault("hard").find(", which is another name: oracle"), std::string::npos);
+}
+
 TEST(Explain, JsonOfOneRuleHoldsItsExamples) {
   const Rule& rule = all_rules().front();
   const auto json = nlohmann::json::parse(rules_json(rule.id));

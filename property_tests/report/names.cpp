@@ -37,9 +37,9 @@ namespace {
 using Names = std::vector<KnownName>;
 
 /// What a report may put in front of a name.
-constexpr std::array<std::string_view, 9> prefixes = {"rule ",     "relation ", "oracle ",
-                                                      "rule:",     "metadata:", "step:",
-                                                      "relation:", "graph:",    "fault "};
+constexpr std::array<std::string_view, 12> prefixes = {
+    "rule ",  "relation ", "oracle ", "rule:", "metadata:", "step:",
+    "graph:", "relation:", "fault ",  "form ", "recipe ",   "engine "};
 
 /// A table whose rows have a name and a sentence.
 template <class Rows, class NameOf>

@@ -57,6 +57,14 @@ constexpr std::array words = {
                 "the mode: the draft model catches up on accepted tokens"},
     NameInWords{"feature", "draft_decode",
                 "the mode: the draft model proposes, one step and branch at a time"},
+    // Paths (contracts/problem.hpp)
+    NameInWords{"path", "eager",
+                "the kernels of the step are launched one by one, without a graph"},
+    NameInWords{"path", "capture",
+                "the call is made while a graph is captured, for dummy rows that stand for real "
+                "ones"},
+    NameInWords{"path", "replay",
+                "a captured graph runs again, over tensors refilled for this step"},
     // Heads, pages, types
     NameInWords{"feature", "mha", "as many kv heads as q heads"},
     NameInWords{"feature", "gqa", "several q heads share a kv head"},
@@ -86,6 +94,11 @@ constexpr std::array words = {
     NameInWords{"label", "agree", "rejected where the label names an argument, not where it is ok"},
     NameInWords{"label", "disagree", "the other way round"},
     NameInWords{"label", "unsure", "the label only doubts (unsure:, perf:)"},
+    NameInWords{"label", "perf",
+                "perf: in front of a label: slow or wasteful, not wrong; held against nobody"},
+    NameInWords{"column", "doubtful label",
+                "calls whose label only doubts (unsure:, perf:): not held against anybody"},
+    NameInWords{"column", "doubtful", "the same as doubtful label, in tables and records"},
     NameInWords{"label", "not judged", "no label, or the call was not judged"},
     // attest mutants
     NameInWords{"outcome of a mutant", "killed",
@@ -94,6 +107,15 @@ constexpr std::array words = {
     NameInWords{"outcome of a mutant", "equivalent", "it computes what it should, with the reason"},
     NameInWords{"outcome of a mutant", "elsewhere", "a test of its own shows it; not run here"},
     NameInWords{"outcome of a mutant", "not run", "this machine cannot run its kernel"},
+    NameInWords{"outcome of a mutant", "false failure",
+                "a case that the kernel without the mistake fails too: the harness is wrong, and "
+                "the kill does not count"},
+    NameInWords{"line of a report", "before",
+                "the mutants written before the oracles and hypotheses were fixed"},
+    NameInWords{"line of a report", "later",
+                "the mutants written after the oracles and hypotheses were fixed"},
+    NameInWords{"line of a report", "later 1", "of these the first batch (--later=first)"},
+    NameInWords{"line of a report", "later 2", "of these the second batch (--later=second)"},
     // What shows a mutant, and where it sits (attest mutants --list)
     NameInWords{"class of a mutant", "numeric", "the output of one call shows it"},
     NameInWords{"class of a mutant", "trace", "the output of the second of two steps shows it"},
@@ -125,11 +147,48 @@ constexpr std::array words = {
     NameInWords{"column", "z/limit",
                 "the largest error of a row as a whole, in limits of it: 1 is the limit "
                 "(docs/numerics.md)"},
+    // Lines of attest run and replay
+    NameInWords{"line of a report", "coverage",
+                "what share of a backend's cases had each feature, the most frequent first"},
+    NameInWords{"line of a report", "problem", "the case in words (docs/words.md)"},
+    NameInWords{"line of a report", "ran on", "the engine that was really used, and its form"},
+    NameInWords{"line of a report", "sampled", "which rows were compared, where not all were"},
+    NameInWords{"line of a report", "expected", "what the fixture promises, and what came instead"},
+    NameInWords{"line of a report", "reason", "the verdict in a sentence"},
+    NameInWords{"line of a report", "lint", "what the backend reports beside its result"},
+    NameInWords{"line of a report", "diagnosis",
+                "the known mistake that explains the wrong output, and how well"},
+    NameInWords{"line of a report", "shrunk",
+                "a smaller case with the same verdict by the same oracle or rule, and how many "
+                "trials and steps led to it; that one is saved"},
+    NameInWords{"line of a report", "saved", "the fixture that replays the failure"},
+    NameInWords{"line of a report", "again", "the line that judges the case again"},
     // Rules modes
     NameInWords{"rules mode", "enforce", "a call that breaks a rule is not launched"},
     NameInWords{"rules mode", "report", "broken rules are listed, and the kernel runs"},
     NameInWords{"rules mode", "off", "no rule is looked at"},
+    NameInWords{"rules mode", "enforced",
+                "of a fixture: its verdict with --rules=enforce, where a broken rule rejects"},
+    NameInWords{
+        "rules mode", "reported",
+        "of a fixture: its verdict with --rules=report, where the kernel runs all the same"},
+    // Engines (docs/backends.md, docs/amx.md, docs/hip.md)
+    NameInWords{"engine", "cpu", "code for the CPU that it runs on, nothing emulated"},
+    NameInWords{"engine", "native", "the CPU's own AMX tiles"},
+    NameInWords{"engine", "patch",
+                "AMX code on any CPU: each tile instruction is replaced, when first met, by a call "
+                "of the emulator"},
+    NameInWords{"engine", "trap",
+                "AMX code on any CPU: each tile instruction raises SIGILL and is emulated then"},
+    NameInWords{"engine", "host", "HIP code on the CPU, a fiber for each thread of a block"},
+    NameInWords{"engine", "cuda",
+                "an NVIDIA GPU: HIP code through nvcc, or the kernel of a Python package"},
+    NameInWords{"engine", "rocm",
+                "an AMD GPU: HIP code through hipcc, or the kernel of a Python package"},
+    NameInWords{"engine", "rocjitsu", "HIP code through hipcc, under AMD's CPU emulator"},
     // Forms of a launch
+    NameInWords{"line of a report", "form",
+                "how the kernel was launched: 2d, 3d, split N, work lists"},
     NameInWords{"form", "2d", "each row's keys are walked once"},
     NameInWords{"form", "3d", "the keys are split, and a second kernel merges the parts"},
     NameInWords{"form", "split N", "the keys were split into N parts"},

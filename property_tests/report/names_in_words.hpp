@@ -12,8 +12,9 @@ struct NameInWords {
   std::string_view look = {};  ///< of a diagnosis, as in KnownName
 };
 
-/// Words of the judge's own oracles and of the diagnosis, modes, kinds of heads, recipes, outcomes
-/// of checks and of mutants, columns, forms, regions of poison, counters, signatures.
+/// Words of the judge's own oracles and of the diagnosis, modes, paths, kinds of heads, recipes,
+/// outcomes of checks and of mutants, lines and columns of reports, engines, forms, regions of
+/// poison, counters, signatures.
 std::span<const NameInWords> names_in_words();
 
 }  // namespace attest

@@ -65,7 +65,13 @@ TEST(Names, OfEveryListCanBeExplained) {
   for (int recipe = 0; recipe <= static_cast<int>(Recipe::sparse_int); ++recipe) {
     names.emplace_back(name(static_cast<Recipe>(recipe)));
   }
-  for (const Backend* const backend : all_backends()) names.emplace_back(backend->name());
+  for (const Backend* const backend : all_backends()) {
+    names.emplace_back(backend->name());
+    names.push_back("engine " + split_backend_name(backend->name()).engine);
+  }
+  for (int path = 0; path <= static_cast<int>(Path::replay); ++path) {
+    names.emplace_back(name(static_cast<Path>(path)));
+  }
   for (const Evidence evidence : {Evidence::real, Evidence::modelled}) {
     names.emplace_back(name(evidence));
   }
@@ -107,6 +113,20 @@ TEST(Names, OfColumnsCanBeExplained) {
     EXPECT_EQ(kinds_of(column), std::set<std::string>{"column"}) << column;
   }
   EXPECT_EQ(kinds_of("split 16"), std::set<std::string>{"form"});
+}
+
+/// Words of blocks, sentences and tables that are no row of a table of the program.
+TEST(Names, OfLinesAndSentencesCanBeExplained) {
+  for (const char* const word :
+       {"eager",           "capture",       "replay",       "cpu",     "enforced",
+        "reported",        "false failure", "later",        "later 1", "later 2",
+        "before",          "coverage",      "perf",         "unsure",  "doubtful",
+        "doubtful label",  "form",          "form 2d",      "form 3d", "form split 4",
+        "form work lists", "recipe needle", "engine patch", "shrunk",  "saved",
+        "again",           "ran on",        "sampled",      "lint",    "problem"}) {
+    EXPECT_TRUE(explained(word)) << word;
+  }
+  EXPECT_EQ(kinds_of("form 2d"), std::set<std::string>{"form"});
 }
 
 TEST(Names, OfArgumentsSayWhichKernelsHaveThemAndWhichRules) {
