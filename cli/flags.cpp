@@ -88,18 +88,20 @@ CLI::Option* add_seconds(CLI::App& command, const std::string& flag,
       ->default_str(short_number(std::chrono::duration<double>(target).count()));
 }
 
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::App* const command : app.get_subcommands({})) {
+    for (CLI::Option* const option : command->get_options()) {
+      if (option->get_items_expected_max() == 0) continue;  // it takes none
+      option->check([](const std::string& text) {
+        const bool empty = text.find_first_not_of(' ') == std::string::npos;
+        return empty ? "an empty value says nothing" : "";
+      });
+    }
+  }
+}
+
 CLI::Option* add_selector(CLI::App& command, std::string& target, const std::string& says) {
-  return command
-      .add_option_function<std::string>(
-          "--backend",
-          [&target](const std::string& text) {
-            if (text.find_first_not_of(' ') == std::string::npos) {
-              throw CLI::ValidationError("--backend", "an empty selector names no backend");
-            }
-            target = text;
-          },
-          says)
-      ->type_name("SELECTOR");
+  return command.add_option("--backend", target, says)->type_name("SELECTOR");
 }
 
 namespace {
@@ -124,13 +126,33 @@ bool may_be_shared(const std::string& text) {
   return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
 }
 
+/// Whether `file` is one of those that a command reads where it is given the folder.
+bool is_read_with(const std::string& folder, const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (!fs::is_directory(folder, none) || !fs::is_regular_file(file, none)) return false;
+  for (fs::recursive_directory_iterator at(folder, none), end; !none && at != end;
+       at.increment(none)) {
+    const fs::path extension = at->path().extension();
+    const bool is_read = extension == ".json" || extension == ".jsonl";
+    std::error_code gone;
+    if (is_read && fs::equivalent(at->path(), file, gone)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void refuse_one_file_twice(const std::vector<std::pair<std::string, std::string>>& named) {
   for (std::size_t j = 0; j < named.size(); ++j) {
     for (std::size_t i = 0; i < j; ++i) {
       const std::string &a = named[i].second, &b = named[j].second;
-      if (a.empty() || b.empty() || may_be_shared(a)) continue;
+      if (a.empty() || b.empty()) continue;
+      if (is_read_with(a, b)) {
+        throw std::invalid_argument(named[j].first + " " + b + " is one of the files in " + a +
+                                    ", " + named[i].first);
+      }
+      if (may_be_shared(a)) continue;
       std::error_code none;
       const bool same = std::filesystem::equivalent(a, b, none) || one_name_of(a) == one_name_of(b);
       if (same) {

@@ -48,12 +48,17 @@ CLI::Option* add_seconds(CLI::App& command, const std::string& flag,
                          std::chrono::milliseconds& target, std::chrono::milliseconds least,
                          const std::string& says);
 
-/// Refuses two of the files that a command reads or writes to be one; pipes and devices may be.
-/// `named`: flag and path, empty where the flag was not given. Call it before any is opened.
-/// \throws std::invalid_argument "--record and --junit are both out.xml"
+/// Refuses two of the files that a command reads or writes to be one; pipes and devices may be. A
+/// folder stands for the .json and .jsonl files below it.
+/// `named`: flag and path, inputs first, empty where the flag was not given. Call it before any is
+/// opened. \throws std::invalid_argument "--record and --junit are both out.xml"
 void refuse_one_file_twice(const std::vector<std::pair<std::string, std::string>>& named);
 
-/// A flag that takes a selector of backends; an empty one selects nothing and is a usage error.
+/// Makes an empty value of any flag or argument of any command a usage error: mostly a shell
+/// variable that is not set. Call it when all are added.
+void refuse_empty_values(CLI::App& app);
+
+/// A flag that takes a selector of backends.
 CLI::Option* add_selector(CLI::App& command, std::string& target, const std::string& says);
 
 }  // namespace attest

@@ -11,11 +11,13 @@
 #include <iostream>
 #include <new>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 
 #include "cli/commands.hpp"
 #include "cli/environment.hpp"
+#include "cli/flags.hpp"
 #include "cli/usage.hpp"
 #include "contracts/printable.hpp"
 #include "contracts/resource_error.hpp"
@@ -45,6 +47,15 @@ void describe_app(CLI::App& app, Chosen& chosen) {
   add_bench(app, chosen);
   add_mutants(app, chosen);
   add_worker(app, chosen);
+  refuse_empty_values(app);
+}
+
+/// What --help and --version ask for.
+Ending say(const CLI::App& app, const CLI::Success& asked) {
+  std::ostringstream text;
+  const int code = app.exit(asked, text, text);
+  Console::of(STDOUT_FILENO, "standard output").print(text.str());
+  return {code};
 }
 
 int complain(int code, const std::string& message) {
@@ -105,7 +116,7 @@ int run_main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {
-    return app.exit(asked);
+    return guarded([&] { return say(app, asked); }).code;
   } catch (const CLI::ParseError& error) {
     return complain(exit_usage, usage_message(app, error, arguments));
   }

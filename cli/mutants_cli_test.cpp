@@ -110,7 +110,7 @@ TEST_F(Mutants, AreRecordedAndReportedAgain) {
 /// A record of a part of what was planned is no pass, whatever ended the run.
 TEST_F(Mutants, ThatWereNotAllTriedAreNoPass) {
   for (const int signal : {SIGINT, SIGKILL}) {
-    const std::string record = (folder / "cut.jsonl").string();
+    const std::string record = (folder / ("cut" + std::to_string(signal))).string();
     Subprocess run(
         {ATTEST_BINARY, "mutants", "--class", "numeric", "--jobs", "1", "--record", record});
     ASSERT_TRUE(wait_for_lines(record, 3)) << "nothing is written while mutants are tried";

@@ -95,10 +95,10 @@ void print_files(std::span<const CaseResult> results, const Console& out) {
 }
 
 Ending replay(Options& options) {
-  refuse_one_file_twice({{"--record", options.record}, {"--junit", options.junit}});
   for (const std::filesystem::path& path : options.paths) {
-    refuse_one_file_twice({{"the fixture", path.string()}, {"--record", options.record}});
-    refuse_one_file_twice({{"the fixture", path.string()}, {"--junit", options.junit}});
+    refuse_one_file_twice({{"the fixtures", path.string()},
+                           {"--record", options.record},
+                           {"--junit", options.junit}});
   }
   print_in_flight_on_fatal_signals();
   report_killed_runs();

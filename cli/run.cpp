@@ -59,7 +59,7 @@ void finish_plan(RunCommand& options) {
             ? plan.fault +
                   " is a mistake between two steps, and a generated case has one: it is a "
                   "fixture's (attest replay)"
-            : unknown_subject(plan.fault));
+            : unknown_fault(plan.fault));
   }
   if (!options.recipe.empty()) plan.recipe = recipe_from_name(options.recipe);
   plan.all_devices = options.device == "all";
@@ -177,6 +177,9 @@ Ending run(RunCommand& options) {
   refuse_one_file_twice(
       {{"--known", options.known}, {"--record", options.record}, {"--junit", options.junit}});
   require_folder(options.plan.out);
+  refuse_one_file_twice({{"--out", options.plan.out.string()},
+                         {"--record", options.record},
+                         {"--junit", options.junit}});
   print_in_flight_on_fatal_signals();
   report_killed_runs();
   finish_plan(options);
