@@ -149,8 +149,9 @@ void refuse_one_file_twice(const std::vector<std::pair<std::string, std::string>
       const std::string &a = named[i].second, &b = named[j].second;
       if (a.empty() || b.empty()) continue;
       if (is_read_with(a, b)) {
-        throw std::invalid_argument(named[j].first + " " + b + " is one of the files in " + a +
-                                    ", " + named[i].first);
+        std::string what = named[j].first;
+        what.append(" ").append(b).append(" is one of the files in ").append(a);
+        throw std::invalid_argument(what.append(", ").append(named[i].first));
       }
       if (may_be_shared(a)) continue;
       std::error_code none;

@@ -188,6 +188,7 @@ Ending try_all(const Options& options, const Chosen& chosen) {
 
 void refuse_shared_files(const Options& options) {
   std::vector<std::pair<std::string, std::string>> named;
+  named.reserve(options.from.size() + 3);
   for (const std::string& file : options.from) named.emplace_back("--from", file);
   named.insert(
       named.end(),
