@@ -268,6 +268,12 @@ void add_check(CLI::App& app, Chosen& chosen) {
   add_whole(*command, "--limit", options->limit, {.least = 0, .most = most_cases},
             "Calls (with --group: groups, with --steps: layers) to print; 0: all");
   command->callback([options, &chosen] {
+    std::error_code none;
+    if (!options->since.empty() && !std::filesystem::is_directory(options->source, none)) {
+      throw CLI::ValidationError(
+          "--since is about the files of a folder, and " +
+          (options->source == "-" ? std::string("standard input") : options->source) + " is none");
+    }
     chosen.action = [options] {
       if (options->spec) return compare_source(*options);
       return options->steps ? check_layers(*options) : check_source(*options);

@@ -143,81 +143,6 @@ TEST_F(InputCli, ReplayJsonIsOneObjectALine) {
   EXPECT_EQ(lines.back()["unexpected"], 0);
 }
 
-TEST_F(InputCli, CapturedCallsAgreeWithTheirLabels) {
-  const Finished check = attest_cli({"check", (corpus / "captured").string(), "--expect-labels"});
-  EXPECT_EQ(check.code, 0) << check.out << check.err;
-  EXPECT_TRUE(has(check.out, "191 calls: ")) << check.out;
-  EXPECT_TRUE(has(check.out, "unified_attention"));
-  EXPECT_TRUE(has(check.out, " 0 differ.")) << check.out;
-}
-
-TEST_F(InputCli, WrongCapturedCallExitsTwo) {
-  EXPECT_EQ(attest_cli({"check", (corpus / "captured").string(), "--limit", "1"}).code, 2);
-}
-
-TEST_F(InputCli, CheckReadsStandardInputAndWritesJson) {
-  std::ifstream file(corpus / "captured" / "sglang_calls.jsonl");
-  std::string line;
-  ASSERT_TRUE(std::getline(file, line));
-  const Finished check = attest_cli({"check", "-", "--json"}, {}, line + "\n");
-  std::istringstream stream(check.out);
-  std::string first;
-  std::string last;
-  std::getline(stream, first);
-  std::getline(stream, last);
-  EXPECT_EQ(Json::parse(first)["id"], Json::parse(line)["id"]);
-  EXPECT_EQ(Json::parse(last)["calls"], 1);
-}
-
-TEST_F(InputCli, CheckSaysEqualFindingsOnce) {
-  const std::string folder = (corpus / "captured").string();
-  const Finished each = attest_cli({"check", folder, "--limit", "0"});
-  const Finished grouped = attest_cli({"check", folder, "--group"});
-  EXPECT_EQ(grouped.code, 2);
-  EXPECT_TRUE(has(grouped.out, "calls like\nwrong")) << grouped.out;
-  EXPECT_LT(grouped.out.size(), each.out.size());
-  EXPECT_TRUE(has(grouped.out, "191 calls: ")) << grouped.out;
-}
-
-TEST_F(InputCli, CheckLeavesOutFilesOlderThanAsked) {
-  std::ifstream file(corpus / "captured" / "sglang_calls.jsonl");
-  std::string line;
-  ASSERT_TRUE(std::getline(file, line));
-  const std::filesystem::path old = save("old.jsonl", line);
-  std::filesystem::last_write_time(
-      old, std::filesystem::file_time_type::clock::now() - std::chrono::hours(3));
-  const std::string folder = old.parent_path().string();
-  EXPECT_TRUE(has(attest_cli({"check", folder, "--since", "4h"}).out, "1 call: "));
-  const Finished none = attest_cli({"check", folder, "--since", "2h"});
-  EXPECT_EQ(none.code, 3) << none.out << none.err;
-  EXPECT_TRUE(has(none.out, "0 calls: ")) << none.out;
-  const std::string why =
-      "1 file left out, last written more than 2h ago (--since): nothing was left to judge.\n";
-  EXPECT_TRUE(has(none.out, why)) << none.out;
-  for (const char* const way : {"--steps", "--against-spec"}) {
-    EXPECT_TRUE(has(attest_cli({"check", folder, "--since", "2h", way}).out, why)) << way;
-  }
-  const Finished json = attest_cli({"check", folder, "--since", "2h", "--json"});
-  EXPECT_EQ(Json::parse(json.out)["files_left_out"], 1);
-  save("new.jsonl", line);
-  EXPECT_TRUE(has(attest_cli({"check", folder, "--since", "2h"}).out, "1 file left out, ")) << why;
-  EXPECT_EQ(attest_cli({"check", folder, "--since", "yesterday"}).code, 64);
-}
-
-TEST_F(InputCli, CheckWritesAPageThatLoadsNothing) {
-  const fs::path page = folder / "page.html";
-  const Finished check =
-      attest_cli({"check", (corpus / "captured").string(), "--json", "--html", page.string()});
-  EXPECT_EQ(check.code, 2) << check.err;
-  const std::string text = text_of(page);
-  EXPECT_TRUE(text.starts_with("<!DOCTYPE html>")) << text.substr(0, 200);
-  EXPECT_TRUE(has(text, "191 calls: ")) << text.substr(0, 2000);
-  EXPECT_TRUE(has(text, "sglang_calls.jsonl:"));
-  for (const char* const loads : {"<script", "<link", "<img", "src=", "href=", "url("}) {
-    EXPECT_FALSE(has(text, loads)) << loads;
-  }
-}
-
 TEST_F(InputCli, OneFileForTwoReportsIsRefusedBeforeAnythingIsWritten) {
   const std::string out = (folder / "out").string();
   const std::string again = (folder / "." / "out").string();
@@ -240,35 +165,6 @@ TEST_F(InputCli, OneFileForTwoReportsIsRefusedBeforeAnythingIsWritten) {
                 .code,
             0)
       << "a device may take both";
-}
-
-TEST_F(InputCli, HostileCapturedCallExitsSixtyFive) {
-  EXPECT_EQ(attest_cli({"check", "-"}, {}, "{\"id\": 3").code, 65);
-  EXPECT_EQ(attest_cli({"check", "-"}, {}, "").code, 65);
-  EXPECT_EQ(attest_cli({"check", "/nonexistent"}).code, 65);
-}
-
-TEST_F(InputCli, CheckComparesWithTheSpecificationAndAcrossCalls) {
-  const std::string captured = (corpus / "captured").string();
-  const Finished spec = attest_cli({"check", captured, "--against-spec", "--limit", "0"});
-  EXPECT_EQ(spec.code, 1);
-  EXPECT_TRUE(has(spec.out, "expected 2, got 4  (rejected by ")) << spec.out.substr(0, 400);
-  EXPECT_TRUE(has(spec.out, "191 calls: "));
-  const Finished steps = attest_cli({"check", captured, "--steps"});
-  EXPECT_EQ(steps.code, 2);
-  EXPECT_TRUE(has(steps.out, "step.window_agrees"));
-}
-
-TEST_F(InputCli, CheckRefusesReportsOfVerdictsThatItDoesNotMake) {
-  const std::string captured = (corpus / "captured").string();
-  for (const char* const comparing : {"--against-spec", "--steps"}) {
-    for (const char* const flag : {"--json", "--group", "--expect-labels"}) {
-      EXPECT_EQ(attest_cli({"check", captured, comparing, flag}).code, 64) << comparing << flag;
-    }
-    const fs::path out = folder / "out";
-    EXPECT_EQ(attest_cli({"check", captured, comparing, "--html", out.string()}).code, 64);
-    EXPECT_FALSE(fs::exists(out));
-  }
 }
 
 TEST_F(InputCli, FixtureOfACapturedCallReplays) {
