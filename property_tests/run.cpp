@@ -79,24 +79,17 @@ std::optional<Profile> profile_from_name(std::string_view text) {
 }
 
 Shard parse_shard(std::string_view text) {
-  const std::string copy(text);
   Shard shard;
-  std::size_t used = 0;
-  try {
-    shard.index = std::stoll(copy, &used);
-    if (used < copy.size() && copy[used] == '/') {
-      std::size_t rest = 0;
-      shard.count = std::stoll(copy.substr(used + 1), &rest);
-      used += 1 + rest;
-    } else {
-      used = 0;
-    }
-  } catch (const std::logic_error&) {
-    used = 0;
+  const char* const end = text.data() + text.size();
+  // Digits alone: from_chars takes no blank and no plus, and a part below 1 is refused.
+  const auto index = std::from_chars(text.data(), end, shard.index);
+  bool read = index.ec == std::errc() && index.ptr != end && *index.ptr == '/';
+  if (read) {
+    const auto count = std::from_chars(index.ptr + 1, end, shard.count);
+    read = count.ec == std::errc() && count.ptr == end;
   }
-  if (used != copy.size() || copy.empty() || shard.count < 1 || shard.index < 1 ||
-      shard.index > shard.count) {
-    throw std::invalid_argument("shard '" + copy + "' is not i/n with 1 <= i <= n");
+  if (!read || shard.index < 1 || shard.index > shard.count) {
+    throw std::invalid_argument("shard '" + std::string(text) + "' is not i/n with 1 <= i <= n");
   }
   return shard;
 }

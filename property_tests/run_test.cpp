@@ -105,7 +105,8 @@ TEST(Shards, OfTheLargestRunsStayWithin64Bits) {
 TEST(Shards, AreWrittenAsPartOfCount) {
   EXPECT_EQ(parse_shard("2/4").index, 2);
   EXPECT_EQ(parse_shard("2/4").count, 4);
-  for (const char* bad : {"", "2", "0/4", "5/4", "2/", "/4", "2/4x", "a/b", "1/0", "-1/4"}) {
+  for (const char* bad : {"", "2", "0/4", "5/4", "2/", "/4", "2/4x", "a/b", "1/0", "-1/4", " 2/4",
+                          "2/ 4", "+2/4", "2/+4", "2 /4"}) {
     EXPECT_THROW(parse_shard(bad), std::invalid_argument) << bad;
   }
 }
