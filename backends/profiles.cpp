@@ -94,6 +94,9 @@ std::map<std::string, double> z_limits(Fields& fields, const std::string& file) 
 }
 
 Json parse_json(std::string_view text, const std::string& file) {
+  if (text.find('\0') != std::string_view::npos) {
+    throw ProfileError(file + ": /: is not JSON: it has a NUL byte");
+  }
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {

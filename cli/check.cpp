@@ -125,6 +125,11 @@ Ending ended(const Reading& reading, int judged) {
 }
 
 /// Every call beside what its signature's lowering builds for the same step.
+/// Nothing new is no mistake of whoever asks every hour.
+int with_nothing_new(const Options& options, int code) {
+  return code == exit_usage && !options.since.empty() ? exit_code(Verdict::unsupported) : code;
+}
+
 Ending compare_source(const Options& options) {
   const Console out = Console::of(STDOUT_FILENO, "standard output");
   SpecSummary summary;
@@ -137,7 +142,7 @@ Ending compare_source(const Options& options) {
     out.print(text);
   });
   out.print(more_than(options, blocks) + "\n" + summary.text() + reading_text(options, reading));
-  return ended(reading, summary.exit_code());
+  return ended(reading, with_nothing_new(options, summary.exit_code()));
 }
 
 /// The calls of each layer beside one another.
@@ -182,9 +187,8 @@ class CheckReport {
   Ending end(const Reading& reading) {
     summary_.early = reading.early();
     summary_.left_out = reading.left_out;
-    int code = reading.code(check_exit_code(summary_, options_.labels));
-    // Nothing new is no mistake of whoever asks every hour.
-    if (code == exit_usage && !options_.since.empty()) code = exit_code(Verdict::unsupported);
+    const int code =
+        with_nothing_new(options_, reading.code(check_exit_code(summary_, options_.labels)));
     if (!options_.json) {
       print_sums();
       out_.print(left_out_text(options_, reading));
@@ -214,7 +218,7 @@ class CheckReport {
 };
 
 Ending check_source(const Options& options) {
-  refuse_one_file_twice({{"the calls", options.source == "-" ? "" : options.source},
+  refuse_one_file_twice({{"the calls", options.source == "-" ? "/dev/stdin" : options.source},
                          {"--junit", options.junit},
                          {"--html", options.html}});
   CheckReport report(options);

@@ -163,6 +163,9 @@ TEST_F(CheckCli, LeavesOutFilesOlderThanAsked) {
   for (const char* const way : {"--steps", "--against-spec"}) {
     EXPECT_TRUE(has(attest_cli({"check", folder, "--since", "2h", way}).out, why)) << way;
   }
+  for (const char* const way : {"--steps", "--against-spec", "--expect-labels"}) {
+    EXPECT_EQ(attest_cli({"check", folder, "--since", "2h", way}).code, 3) << way;
+  }
   const Finished json = attest_cli({"check", folder, "--since", "2h", "--json"});
   EXPECT_EQ(Json::parse(json.out)["files_left_out"], 1);
   save("new.jsonl", line);
@@ -203,6 +206,20 @@ TEST_F(CheckCli, ComparesWithTheSpecificationAndAcrossCalls) {
   const Finished steps = attest_cli({"check", captured, "--steps"});
   EXPECT_EQ(steps.code, 2);
   EXPECT_TRUE(has(steps.out, "step.window_agrees"));
+}
+
+/// Standard input is a file as well.
+TEST_F(CheckCli, RefusesAReportOntoWhatItReadsAsStandardInput) {
+  const std::string line = captured_line(22);
+  const std::string file = save("calls.jsonl", line);
+  for (const std::string& command : {std::string("check - --html "), std::string("fixture - -o "),
+                                     std::string("check --junit ")}) {
+    const std::string shell = std::string(ATTEST_BINARY) + " " + command + file + " < " + file;
+    Subprocess sh({"/bin/sh", "-c", shell});
+    const Finished ended = sh.finish();
+    EXPECT_EQ(ended.code, 64) << command << ended.out << ended.err;
+    EXPECT_EQ(text_of(file), line) << command;
+  }
 }
 
 TEST_F(CheckCli, RefusesReportsOfVerdictsThatItDoesNotMake) {

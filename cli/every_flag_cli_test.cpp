@@ -66,6 +66,17 @@ TEST(EveryFlag, RefusesAnEmptyValueByName) {
       }
     }
   }
+  // Of flags without a value too.
+  for (const auto& [command, flag] : {std::pair{"mutants", "--later="},
+                                      {"mutants", "--list="},
+                                      {"check", "--group="},
+                                      {"run", "--json="},
+                                      {"run", "--fail-fast="},
+                                      {"run", "--cases="}}) {
+    const Finished run = attest_cli({command, flag});
+    EXPECT_EQ(run.code, 64) << command << flag << run.out;
+    EXPECT_TRUE(has(run.err, std::string(flag) + " an empty value says nothing")) << run.err;
+  }
   for (const char* const command : {"replay", "check", "fixture", "explain", "bench"}) {
     const Finished run = attest_cli({command, ""});
     EXPECT_EQ(run.code, 64) << command << run.out;

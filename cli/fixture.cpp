@@ -57,8 +57,8 @@ void require_a_rule(const std::string& id) {
 }
 
 Ending write_fixture(const Options& options) {
-  refuse_one_file_twice(
-      {{"the calls", options.source == "-" ? "" : options.source}, {"--out", options.out}});
+  refuse_one_file_twice({{"the calls", options.source == "-" ? "/dev/stdin" : options.source},
+                         {"--out", options.out}});
   require_a_rule(options.shrink.rule);
   const Console err = Console::of(STDERR_FILENO, "standard error");
   const auto made = fixture_of_captured(call_at(options), options.shrink);

@@ -113,6 +113,12 @@ int run_main(int argc, char** argv) {
                 .program = program_of(argv[0]),
                 .action = {}};
   describe_app(app, chosen);
+  // The library takes `--flag=` for the flag alone.
+  const auto empty = std::ranges::find_if(
+      arguments, [](std::string_view a) { return a.starts_with("--") && a.ends_with('='); });
+  if (empty != arguments.end()) {
+    return complain(exit_usage, std::string(*empty) + " an empty value says nothing");
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

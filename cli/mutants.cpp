@@ -58,20 +58,21 @@ std::vector<std::int64_t> contexts_of(const std::string& text) {
 std::vector<const Policy*> policies_of(const std::string& text) {
   std::vector<const Policy*> chosen;
   if (text.empty()) return chosen;
-  if (text == "all") {
-    for (const Policy& policy : all_policies()) chosen.push_back(&policy);
-    return chosen;
-  }
+  bool all = false;
   for (const std::string_view word : split_at_commas(text)) {
     const Policy* const policy = find_policy(word);
-    if (policy == nullptr) {
+    all = all || word == "all";
+    if (policy == nullptr && word != "all") {
       std::string names;
       for (const Policy& one : all_policies()) names += ", " + std::string(one.name);
       throw std::invalid_argument("no policy is called \"" + std::string(word) +
                                   "\"; there are all" + names);
     }
-    chosen.push_back(policy);
+    if (policy != nullptr) chosen.push_back(policy);
   }
+  if (!all) return chosen;
+  chosen.clear();
+  for (const Policy& policy : all_policies()) chosen.push_back(&policy);
   return chosen;
 }
 

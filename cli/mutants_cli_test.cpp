@@ -36,6 +36,12 @@ TEST_F(Mutants, ThatNobodyKnowsAreAUsageError) {
 }
 
 /// Else a run does other than it was asked, and nobody sees it.
+TEST_F(Mutants, PolicyThatNobodyKnowsIsNamedBesideAll) {
+  const Finished run = attest_cli({"mutants", "--policy", "all,nosuch"});
+  EXPECT_EQ(run.code, 64);
+  EXPECT_TRUE(has(run.err, "no policy is called \"nosuch\"")) << run.err;
+}
+
 TEST_F(Mutants, FlagsThatWouldBePassedOverAreAUsageError) {
   const std::string record = save("run.jsonl", "");
   for (const std::vector<std::string>& flags :

@@ -68,6 +68,18 @@ TEST_F(PluginCli, LibraryThatTheCommandLineNamesTooIsLoaded) {
   const Finished replay = cli({"replay", "--plugin", around, file});
   EXPECT_EQ(replay.code, 0) << replay.out << replay.err;
   EXPECT_TRUE(was_loaded());
+  // Given several times, it takes no file that follows.
+  const Finished both =
+      cli({"replay", "--plugin", around, "--plugin", "./libother.so", file, file});
+  EXPECT_EQ(both.code, 0) << both.out << both.err;
+}
+
+TEST_F(PluginCli, SideWithAnOptionThatTheDescriptionLeavesOutIsNotJudged) {
+  const fs::path sinks = fs::path(ATTEST_SOURCE_DIR) /
+                         "fixtures/corpus/accept/unified.draft_extend_window_and_sinks.json";
+  const Finished replay = cli({"replay", sinks.string(), "--backend", library.string()});
+  EXPECT_FALSE(has(replay.out, "MISMATCH")) << replay.out;
+  EXPECT_TRUE(has(replay.out, "does not say that it takes a window")) << replay.out << replay.err;
 }
 
 TEST_F(PluginCli, FailureThatARunSavedReplaysByTheLineThatIsPrinted) {

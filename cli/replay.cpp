@@ -183,7 +183,7 @@ void add_replay(CLI::App& app, Chosen& chosen) {
       ->add_option("--plugin", options->plan.plugins,
                    "A library that fixtures may name as their backend: without this none is loaded")
       ->type_name("FILE")
-      ->expected(1);
+      ->allow_extra_args(false);  // one a flag: paths may follow
   command->add_option("--rules", options->rules, "Only this mode: enforce, report or off")
       ->check(CLI::IsMember(rules_modes()));
   add_seconds(*command, "--time-limit", options->plan.time_limit, std::chrono::milliseconds(1),

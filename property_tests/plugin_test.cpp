@@ -152,6 +152,12 @@ TEST_F(Plugin, ThatReturnsNoResultOfTheHeaderFails) {
   EXPECT_THAT(judged("unknown_result").reason, HasSubstr("returned 42"));
 }
 
+TEST_F(Plugin, ThatAnswersNoResultOfTheHeaderWhenAskedIsTheVerdictOfThatCase) {
+  const Judgement j = judged("unknown_answer");
+  EXPECT_EQ(j.verdict, Verdict::crashed);
+  EXPECT_THAT(j.reason, HasSubstr("attest_plugin_supports() returned 99"));
+}
+
 TEST_F(Plugin, ThatDoesNotSupportACallSaysWhy) {
   const Judgement j = judged("no");
   EXPECT_EQ(j.verdict, Verdict::unsupported);

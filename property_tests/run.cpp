@@ -80,9 +80,10 @@ std::optional<Profile> profile_from_name(std::string_view text) {
 
 Shard parse_shard(std::string_view text) {
   Shard shard;
-  const char* const end = text.data() + text.size();
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
   // Digits alone: from_chars takes no blank and no plus, and a part below 1 is refused.
-  const auto index = std::from_chars(text.data(), end, shard.index);
+  const auto index = std::from_chars(begin, end, shard.index);
   bool read = index.ec == std::errc() && index.ptr != end && *index.ptr == '/';
   if (read) {
     const auto count = std::from_chars(index.ptr + 1, end, shard.count);

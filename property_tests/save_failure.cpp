@@ -124,6 +124,8 @@ void save_failure(CaseResult& result, const Case& c, const Backend& backend, Rul
     result.shrunk = "by an earlier run: " + in_words(*kept);
     return;
   }
+  // A link in a folder of somebody else's would have the fixture written elsewhere.
+  if (std::filesystem::is_symlink(path, error)) std::filesystem::remove(path);
   write_atomically(path, to_json(fixture));
   result.fixture = path.string();
 }

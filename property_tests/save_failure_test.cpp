@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 
 #include "backends/registry.hpp"
 #include "fixtures/fixture.hpp"
@@ -52,6 +53,28 @@ std::vector<fs::path> files_of(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
+}
+
+/// A folder may hold what somebody else put there.
+TEST_F(SavedFailures, AreNotWrittenThroughALink) {
+  RunPlan plan = plan_for("faulty-causal_one_too_short.unified@cpu");
+  plan.max_saved = 1;
+  plan.jobs = 1;
+  plan.shrink_budget = std::chrono::milliseconds(0);
+  run_cases(plan, {});
+  ASSERT_THAT(files_of(folder), SizeIs(1));
+  const fs::path saved = files_of(folder)[0];
+  const fs::path precious = folder / "precious.txt";
+  fs::remove(saved);
+  std::ofstream(precious) << "keep";
+  fs::create_symlink(precious, saved);
+  run_cases(plan, {});
+  EXPECT_FALSE(fs::is_symlink(saved));
+  EXPECT_NO_THROW(load_fixture(saved));
+  std::ifstream kept(precious);
+  std::string text;
+  kept >> text;
+  EXPECT_EQ(text, "keep");
 }
 
 TEST_F(SavedFailures, AreNotReplacedByLargerOnes) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backends/profiles.hpp"
+#include "contracts/printable.hpp"
 
 namespace attest {
 namespace {
@@ -146,6 +147,8 @@ NumericsProfile profile_from(const Json& declared, const Description& kernel,
 }
 
 void require_a_name(const std::string& name, const std::string& place) {
+  const bool prints = std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
+  if (!prints) throw BackendError(place + "\"" + printable(name) + "\" has bytes of no name");
   try {
     split_backend_name(name);
   } catch (const std::invalid_argument& error) {

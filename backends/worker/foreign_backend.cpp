@@ -1,11 +1,14 @@
 #include "backends/worker/foreign_backend.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "backends/worker/call_image.hpp"
@@ -33,6 +36,43 @@ std::string in_words(const WorkerAnswer& answer) {
   }
   if (!answer.last_words.empty()) text += "; it last wrote: " + answer.last_words;
   return text;
+}
+
+/// Whether the call uses what an argument of this kind stands for.
+bool is_used(const Argument& argument) {
+  if (const auto* const both = std::get_if<std::array<std::int64_t, 2>>(&argument.value)) {
+    return both->front() >= 0;
+  }
+  if (const auto* const width = std::get_if<std::int64_t>(&argument.value)) return *width > 0;
+  if (const auto* const cap = std::get_if<double>(&argument.value)) return *cap > 0;
+  return std::holds_alternative<TensorArgument>(argument.value);
+}
+
+/// An option that the call uses and the description leaves out; empty: none.
+std::string_view undeclared(std::span<const Argument> arguments, const Capabilities& can) {
+  struct Option {
+    std::string_view argument, says;
+    bool Capabilities::* declared;
+  };
+  static constexpr Option options[] = {
+      {"window_size", "a window", &Capabilities::window},
+      {"sliding_window", "a window", &Capabilities::window},
+      {"sliding_window_size", "a window", &Capabilities::window},
+      {"softcap", "a softcap", &Capabilities::softcap},
+      {"logit_cap", "a softcap", &Capabilities::softcap},
+      {"logits_soft_cap", "a softcap", &Capabilities::softcap},
+      {"sinks", "sinks", &Capabilities::sinks},
+      {"sink_ptr", "sinks", &Capabilities::sinks},
+      {"tree_mask", "a tree mask", &Capabilities::tree_mask},
+      {"custom_mask", "a tree mask", &Capabilities::tree_mask},
+  };
+  for (const Argument& argument : arguments) {
+    const auto* const option = std::ranges::find(options, argument.name, &Option::argument);
+    if (option != std::end(options) && !(can.*option->declared) && is_used(argument)) {
+      return option->says;
+    }
+  }
+  return {};
 }
 
 /// One question to a process that is asked nothing else.
@@ -164,12 +204,24 @@ Answer ForeignBackend::has_device(int device) const {
 
 Answer ForeignBackend::supports(const Call& call) const {
   if (Answer laid_out = CallImage::supports(call); !laid_out) return laid_out;
+  const std::vector<Argument> arguments = arguments_of(call);
+  if (const std::string_view option = undeclared(arguments, capabilities()); !option.empty()) {
+    return Answer::no(kernel_.name + " does not say that it takes " + std::string(option));
+  }
   Link& link = link_of_this_thread();
-  const std::string question = supports_message(arguments_of(call), signature_of(call));
+  const std::string question = supports_message(arguments, signature_of(call));
   const WorkerAnswer answer = link.ask(question, milliseconds(60'000), 0);
-  if (answer.outcome == WorkerOutcome::reply) return answer_from(answer.reply, command_.from);
-  link.pending = "asked whether it supports the call: " + in_words(answer);
-  return {};
+  const std::string asked = "asked whether it supports the call: ";
+  if (answer.outcome != WorkerOutcome::reply) {
+    link.pending = asked + in_words(answer);
+    return {};
+  }
+  try {
+    return answer_from(answer.reply, command_.from);
+  } catch (const BackendError& error) {
+    link.pending = asked + error.what();
+    return {};
+  }
 }
 
 RunResult ForeignBackend::run(const Call& call, const TensorSource& source,

@@ -70,6 +70,8 @@ TEST(WorkerProtocol, NamesTheMemberThatIsWrong) {
   EXPECT_THAT(refused(with("\"bf16\"", "\"int64\"")), HasSubstr("/capabilities/q_dtypes"));
   EXPECT_THAT(refused(with("\"unified\"", "\"united\"")), HasSubstr("/capabilities/signature"));
   EXPECT_THAT(refused(with("\"window\"", "\"windows\"")), HasSubstr("/capabilities/windows"));
+  EXPECT_THAT(refused(with("\"x.unified@cpu\"", R"("x\u001b[2J\n.unified@cpu")")),
+              HasSubstr("/name: \"x\\x1b[2J\\n.unified@cpu\" has bytes of no name"));
   EXPECT_THAT(refused(with("true", "1")), HasSubstr("/capabilities/window"));
   EXPECT_THAT(refused(with("[16]", "[0]")), HasSubstr("/capabilities/page_sizes"));
   EXPECT_THAT(refused(with("p_dtype", "q_dtype")), HasSubstr("/q_dtype"));

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "contracts/printable.hpp"
+#include "fixtures/fixture_error.hpp"
 #include "fixtures/json_reader.hpp"
 #include "property_tests/mutants/detection.hpp"
 #include "property_tests/mutants/explained.hpp"
@@ -120,11 +121,16 @@ class RecordReader {
     const JsonValue value = parse_json(line, place);
     JsonObjectReader object(JsonReader(value, place));
     const JsonReader kind = object.required("kind");
+    if (!has_header_ && (kind.text() == "mutant" || kind.text() == "summary")) {
+      kind.fail(quote(kind.text()) +
+                " before the record's header: what the run had planned is lost");
+    }
     if (kind.text() == "mutant") {
       run_.trials.push_back(trial_from(object));
       ++trials_;
     } else if (kind.text() == "header") {
       end();
+      has_header_ = true;
       add_header(object);
     } else if (kind.text() == "summary") {
       interrupted_ = object.required("interrupted").boolean();
@@ -134,16 +140,27 @@ class RecordReader {
     }
   }
 
-  /// Of one record: what is missing, and why.
+  /// The last line of a run that was killed while it wrote.
+  void add_half_a_line() { half_ = true; }
+
+  /// Of one record: what is missing, and why. \throws FixtureError where more was tried than
+  /// planned
   void end() {
+    if (planned_ >= 0 && trials_ > planned_) {
+      throw FixtureError(std::string(file_) + ": holds " + std::to_string(trials_) +
+                         " trials, and its header's /planned is " + std::to_string(planned_));
+    }
+    if (half_ && planned_ < 0)
+      run_.cut_short.push_back(printable(file_) + ": its last line is cut");
     if (planned_ > trials_) {
       const std::string there = std::to_string(trials_) + " of " + std::to_string(planned_);
       run_.missing += planned_ - trials_;
       run_.cut_short.push_back(printable(file_) + ": " + there + " trials: the run was " +
                                (interrupted_ ? "interrupted" : "killed, or has not ended"));
     }
-    planned_ = trials_ = 0;
-    interrupted_ = false;
+    planned_ = -1;
+    trials_ = 0;
+    interrupted_ = half_ = false;
   }
 
  private:
@@ -165,8 +182,9 @@ class RecordReader {
 
   std::string_view file_;
   Detection& run_;
-  std::int64_t planned_ = 0, trials_ = 0;  ///< of the record that is being read
-  bool interrupted_ = false;
+  // Of the record that is being read.
+  std::int64_t planned_ = -1, trials_ = 0;  ///< -1: an older one does not say
+  bool has_header_ = false, interrupted_ = false, half_ = false;
 };
 
 std::string in_one_line(const Json& json) {
@@ -202,12 +220,18 @@ void add_recorded(std::string_view text, std::string_view file, Detection& run) 
   RecordReader reader(file, run);
   int number = 0;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::size_t size = text.size();
+    const std::size_t end = std::min(text.find('\n'), size);
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.empty()) continue;
-    reader.add(line, std::string(file) + ", line " + std::to_string(number));
+    const bool is_cut = end == size && !nlohmann::json::accept(line);
+    if (is_cut && number > 1) {
+      reader.add_half_a_line();
+    } else {
+      reader.add(line, std::string(file) + ", line " + std::to_string(number));
+    }
   }
   reader.end();
 }

@@ -75,6 +75,15 @@ TEST(Detection, SaysWhichRecordsWereCutShort) {
   EXPECT_EQ(both.missing, 12);
   EXPECT_EQ(both.cut_short.size(), 2U);
   EXPECT_THAT(both.cut_short[0], HasSubstr("1 of 7 trials: the run was killed"));
+  // Killed while it wrote a line.
+  Detection half;
+  add_recorded(killed + trial_line(run.trials[1]).substr(0, 40), "half", half);
+  EXPECT_EQ(half.trials.size(), 1U);
+  EXPECT_THAT(half.cut_short,
+              ElementsAre("half: 1 of 7 trials: the run was killed, or has not ended"));
+  // More than was planned is no record of that run.
+  run.missing = -1;
+  EXPECT_THROW(add_recorded(detection_json(run), "odd", half), FixtureError);
   // Older versions wrote all at the end, and did not say what was planned.
   Detection old;
   add_recorded(
@@ -98,7 +107,10 @@ TEST(Detection, NamesTheLineThatDoesNotRead) {
         {R"({"kind": "case"})",
          "run.jsonl, line 1: /kind: \"case\", expected one of header, mutant"},
         {R"({"kind": "header", "schema": 2})", "run.jsonl, line 1: /schema: "},
-        {R"({"kind": "mutant", "mutant": 3})", "run.jsonl, line 1: /mutant: 3, expected a string"},
+        {R"({"kind": "mutant", "mutant": 3})",
+         "run.jsonl, line 1: /kind: \"mutant\" before the record's header"},
+        {R"({"kind": "summary", "interrupted": true})",
+         "run.jsonl, line 1: /kind: \"summary\" before the record's header"},
         {"[1]", "run.jsonl, line 1: /: an array, expected an object"}}) {
     try {
       add_recorded(line, "run.jsonl", read);

@@ -47,7 +47,7 @@ struct Trial {
 struct TrialPlan {
   std::uint64_t seed = 1;
   std::int64_t keys = 512;
-  std::int64_t most_cases = 40;    ///< judged before a mutant counts as survivor
+  std::int64_t most_cases = 400;   ///< judged before a mutant counts as survivor
   std::int64_t most_seconds = 60;  ///< likewise
   bool diagnose = false;
   int shrink_trials = 0;                    ///< 0: the killing case is not made smaller

@@ -66,7 +66,10 @@ void write_atomically(const std::filesystem::path& named, std::string_view text)
   const std::filesystem::path part =
       path.string() + ".part" + std::to_string(static_cast<long>(::getpid()));
   try {
-    write_through(part, text, O_CREAT | O_TRUNC, true);
+    // Its name can be guessed: neither what a killed process left nor a link that waits there is
+    // written to.
+    std::filesystem::remove(part, none);
+    write_through(part, text, O_CREAT | O_EXCL | O_NOFOLLOW, true);
     std::error_code error;
     std::filesystem::rename(part, path, error);
     if (error) throw std::system_error(error, "replacing " + path.string());

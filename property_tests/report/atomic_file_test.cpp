@@ -64,6 +64,18 @@ TEST_F(AtomicFile, WritesThroughALinkAndLeavesIt) {
   }
 }
 
+/// What is written first has a name that can be guessed.
+TEST_F(AtomicFile, WritesNothingWhereALinkWaitsForIt) {
+  fs::create_directories(folder);
+  const fs::path page = folder / "page.html";
+  const fs::path waits = page.string() + ".part" + std::to_string(getpid());
+  fs::create_symlink("elsewhere.txt", waits);
+  write_atomically(page, "text");
+  EXPECT_EQ(text_of(page), "text");
+  EXPECT_FALSE(fs::exists(folder / "elsewhere.txt"));
+  EXPECT_FALSE(fs::exists(fs::symlink_status(waits)));
+}
+
 TEST_F(AtomicFile, NamesALinkToItself) {
   fs::create_directories(folder);
   fs::create_symlink("loop.xml", folder / "loop.xml");
