@@ -40,7 +40,7 @@ RequestShape shape_of(const BatchPrefillCall& call, const ListedPages& listed, s
 RunResult run_batch_prefill(const BatchPrefillCall& call, const TensorSource& source,
                             const RunOptions& options, const Mistake& mistake) {
   const KvPools pools(source, call.k, call.v, Stored::committed_and_new);
-  Execution run(source, options, mistake, call.q, *returned_output(call), OutLayout::dense);
+  Execution run(source, options, mistake, call.q, output_of(call), OutLayout::dense);
   run.use_pools(pools);
   const double standard =
       1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, call.q.size(2))));

@@ -2,12 +2,15 @@
 
 namespace attest {
 
+TensorMeta output_of(const BatchPrefillCall& call) {
+  const TensorMeta& q = call.q;
+  return contiguous(is_fp8(q.dtype) ? Dtype::bf16 : q.dtype,
+                    {q.size(0), q.size(1), call.v.size(2)});
+}
+
 std::optional<TensorMeta> returned_output(const Call& call) {
   const auto* const prefill = std::get_if<BatchPrefillCall>(&call);
-  if (prefill == nullptr) return std::nullopt;
-  const TensorMeta& q = prefill->q;
-  return contiguous(is_fp8(q.dtype) ? Dtype::bf16 : q.dtype,
-                    {q.size(0), q.size(1), prefill->v.size(2)});
+  return prefill == nullptr ? std::nullopt : std::optional(output_of(*prefill));
 }
 
 }  // namespace attest
