@@ -1,6 +1,7 @@
 // Parts of what a row sees that are left out, count twice or count as zeros.
 
 #include <algorithm>
+#include <utility>
 
 #include "property_tests/misread/quantities.hpp"
 
@@ -62,13 +63,16 @@ void add_split_remainders(std::vector<Part>& parts) {
     for (const std::int64_t splits : {2, 3, 4, 8, 16, 32}) {
       const std::string n = std::to_string(splits);
       const std::string size = tile == 0 ? "pages" : "tiles_of_" + std::to_string(tile);
-      parts.push_back({"what_" + n + "_splits_leave_over_in_" + size,
-                       "what " + n + " splits of equally many whole " + size + " leave over",
-                       [tile, splits](const Seen& s, std::int64_t p) {
-                         const std::int64_t keys = tile == 0 ? s.view.page : tile;
-                         const std::int64_t tiles = (s.request().keys + keys - 1) / keys;
-                         return p >= splits * std::max<std::int64_t>(1, tiles / splits) * keys;
-                       }});
+      std::string id = "what_";
+      id.append(n).append("_splits_leave_over_in_").append(size);
+      std::string says = "what ";
+      says.append(n).append(" splits of equally many whole ").append(size).append(" leave over");
+      parts.push_back(
+          {std::move(id), std::move(says), [tile, splits](const Seen& s, std::int64_t p) {
+             const std::int64_t keys = tile == 0 ? s.view.page : tile;
+             const std::int64_t tiles = (s.request().keys + keys - 1) / keys;
+             return p >= splits * std::max<std::int64_t>(1, tiles / splits) * keys;
+           }});
     }
   }
 }
